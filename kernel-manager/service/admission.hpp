@@ -24,7 +24,7 @@
 namespace cellkeep::session {
 
 /// How long a request waits for a place in all: for sessions that have ended to be removed, and for
-/// spares that are being made. Clients are told to ask again then.
+/// spares that are being made. After that the server refuses it.
 inline constexpr std::chrono::seconds kRoomPatience{10};
 
 class Admission {

@@ -83,7 +83,7 @@ http::Problem refuse_packages(const Error& error, const std::string& environment
     return refused_field(error);
 }
 
-/// What was installed all the same is told, too.
+/// The answer names what pip has installed before it failed, too.
 http::Response tell_failed_packages(const session::PackageReport& report) {
     http::Problem problem = http::make_problem(
         422,

@@ -9,7 +9,7 @@ namespace cellkeep::cli {
 
 /// Writes all of the text. Waits for who reads it, as long as that takes, also if another program
 /// has made the descriptor non-blocking: a terminal's flags are common to all who have it open.
-/// What nobody can read any more is dropped. SIGPIPE must be ignored by the process. Blocks.
+/// Drops the rest if the other end is closed. The process must ignore SIGPIPE. Blocks.
 void show_all(int fd, std::string_view text) noexcept;
 
 }  // namespace cellkeep::cli

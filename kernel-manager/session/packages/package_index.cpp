@@ -49,7 +49,7 @@ std::vector<std::string> package_variables(const PackageIndex& index) {
         "PIP_ONLY_BINARY=:all:",
         "PIP_PYTHON=" + root + "/bin/python",
         "PIP_CONSTRAINT=" + root + "/constraints.txt",
-        // It would count as the session's files, and nobody would read it again.
+        // A cache would count as the session's files, and no later session could use it.
         "PIP_NO_CACHE_DIR=1",
         "PIP_NO_INPUT=1"};
     if (index.plain) {

@@ -16,7 +16,7 @@ namespace cellkeep::session {
 struct PackageIndex {
     std::string url;           // "https://packages.example/simple/"
     egress::AllowedHost host;  // of the address: what a session's allowlist must cover
-    bool plain = false;        // http: pip takes it only if it is told to trust the host
+    bool plain = false;        // http: pip uses it only with --trusted-host
 };
 
 /// An http or https address without a user's name, a query or a fragment, whose host is spelt as

@@ -69,8 +69,8 @@ def environment_folders(own):
 
 
 def _write(path, text, mode=0o644):
-    """Only what differs, because a checkpoint keeps the file, too. Waits for nobody, whatever code has put
-    into its place."""
+    """Writes the file only if its text differs: a checkpoint keeps each file that changed. Does not wait if
+    the session's code has put a FIFO into its place."""
     wanted = text.encode()
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
