@@ -58,7 +58,9 @@ def mmdebstrap_on_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 def packing(
     tmp_path_factory: pytest.TempPathFactory, mmdebstrap_on_path: None
 ) -> Iterator[Packed]:
-    output = tmp_path_factory.mktemp("packages") / "made"
+    """A run of the packager. CELLKEEP_PACKAGES_TO names the folder for other tests to take them from."""
+    told = os.environ.get("CELLKEEP_PACKAGES_TO")
+    output = Path(told) if told else tmp_path_factory.mktemp("packages") / "made"
     begun = start(output, 0o022, TZ="UTC", LANG="C.UTF-8", PYTHONHASHSEED="1")
     yield begun
     begun.process.kill()
