@@ -14,7 +14,7 @@ import requests
 from harness import READY_SECONDS_MAX, Server, binary, wait_until
 from held_store import HeldStore, held_store
 
-# The copy of an image is a gigabyte.
+# An image has to be verified, which is a gigabyte, and copied where the two stores are on different file systems.
 pytestmark = pytest.mark.timeout(300)
 
 
