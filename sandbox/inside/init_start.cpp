@@ -27,6 +27,8 @@ namespace {
 /// How long a newborn that is alone may take to become its program. The server's patience is
 /// longer.
 constexpr std::chrono::seconds kExecPatience{5};
+/// And one that is not, before the server hears that it was started.
+constexpr std::chrono::milliseconds kExecGlance{500};
 
 /// Descriptors that a terminal becomes.
 constexpr std::size_t kTerminalPlaces = 3;
@@ -119,6 +121,16 @@ int await_exec(int failure_fd, int pidfd, SetupStep& step) {
     }
 }
 
+/// Waits for the same among others, one of which can stop a newborn for ever: then it goes on
+/// without the exec. What a caller sends to a program at once would else come before there is one,
+/// and a terminal without a foreground process swallows a Ctrl-C. Reads nothing: a failure is told
+/// as the newborn's exit.
+void glance_at_exec(int failure_fd) {
+    pollfd watched{failure_fd, POLLIN, 0};
+    // Ignored: an interrupted wait is one that was too short.
+    (void)::poll(&watched, 1, static_cast<int>(kExecGlance.count()));
+}
+
 /// Whether pid 1 is the only process here, zombies included. Orphans are its children.
 bool is_alone() {
     siginfo_t ignored{};
@@ -167,8 +179,10 @@ int start_worker(
     // Ignored: without it pid 1 is merely easier prey for the out-of-memory killer.
     (void)write_oom_adj(init.child->oom_adj_fd, init.child->oom_adj.data());
     if (error == 0) {
-        // A warm worker has no exec that could fail; what else does shows as its exit. Nor is it
-        // waited for among others: one of the same uid can stop a newborn for ever.
+        // A warm worker has no exec that could fail; what else does shows as its exit.
+        if (!start.warm && !alone) {
+            glance_at_exec(failure[0]);
+        }
         error = start.warm || !alone ? 0 : await_exec(failure[0], pidfd, step);
         if (error != 0) {
             (void)::close(pidfd);  // Ignored: the reaper takes the process.

@@ -2,6 +2,7 @@
 //
 // Starts whose pid 1 does not answer yet, or never does.
 #include "tests/sandbox/fixture.hpp"
+#include "tests/support/held_process.hpp"
 #include "tests/support/process_tree.hpp"
 
 #include <catch2/catch.hpp>
@@ -67,6 +68,26 @@ TEST_CASE("a start that fails is over, and the next one may come") {
     REQUIRE(failed.has_error());
     CHECK_THAT(failed.error().message(), Catch::Contains("no-such-program"));
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a program that is started beside others is there when its start is answered") {
+    auto sandbox = make_sandbox();
+    const auto neighbour = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    for (int i = 0; i < 20; ++i) {
+        const auto worker = start_inside(sandbox, {"/usr/bin/tail", "-f", "/dev/null"});
+        CHECK(name_of(pid_of(worker.pidfd.get())) == "tail");
+    }
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a program that does not start beside others is told as an exit") {
+    auto sandbox = make_sandbox();
+    const auto neighbour = start_inside(sandbox, {"/usr/bin/sleep", "1000"});
+    const auto worker = start_inside(sandbox, {"/usr/bin/no-such-program"});
+    const auto event = wait_event(sandbox);
+    CHECK(event.worker.id == worker.id);
+    CHECK_FALSE(event.worker.failure.empty());
     require_ok(sandbox.destroy());
 }
 

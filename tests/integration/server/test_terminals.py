@@ -132,6 +132,13 @@ def test_keys_interrupt_stop_and_continue_what_is_in_front(session: Session) -> 
         assert terminal.until_end()["exit_code"] == 3
 
 
+def test_a_ctrl_c_right_after_the_start_reaches_the_program(session: Session) -> None:
+    for _ in range(10):
+        process = start(session, "sleep", "1000", tty=TTY)
+        assert post(session, process, "stdin", text="\x03").status_code == 204
+        assert finish(session, process).end["signal"] == "SIGINT"
+
+
 def children(session: Session) -> str:
     code = (
         "import glob\n"
