@@ -125,6 +125,22 @@ Reply Interpreter::run(ExecuteRequest request) {
     return reply;
 }
 
+#if XEUS_VERSION_MAJOR >= 5
+void Interpreter::execute_request_impl(
+    send_reply_callback send,
+    int /*xeus_count*/,
+    const std::string& code,
+    xeus::execute_request_config config,
+    nlohmann::json user_expressions) {
+    const Reply reply = run(
+        {code,
+         config.silent,
+         config.store_history,
+         std::move(user_expressions),
+         config.allow_stdin});
+    send(reply.content);
+}
+#else
 nlohmann::json Interpreter::execute_request_impl(
     int /*xeus_count*/,
     const std::string& code,
@@ -134,5 +150,6 @@ nlohmann::json Interpreter::execute_request_impl(
     bool allow_stdin) {
     return run({code, silent, store_history, std::move(user_expressions), allow_stdin}).content;
 }
+#endif
 
 }  // namespace cellkeep::kernels

@@ -90,6 +90,16 @@ class Interpreter : public xeus::xinterpreter {
 
  private:
     void configure_impl() override {}
+    // Without a caller, as executions do not pass through xeus; it wants them all the same. Version
+    // 5 takes the reply by a callback.
+#if XEUS_VERSION_MAJOR >= 5
+    void execute_request_impl(
+        send_reply_callback send,
+        int xeus_count,
+        const std::string& code,
+        xeus::execute_request_config config,
+        nlohmann::json user_expressions) final;
+#else
     nlohmann::json execute_request_impl(
         int xeus_count,
         const std::string& code,
@@ -97,6 +107,7 @@ class Interpreter : public xeus::xinterpreter {
         bool store_history,
         nlohmann::json user_expressions,
         bool allow_stdin) final;
+#endif
 
     KernelParts parts_;
     int execution_count_ = 0;

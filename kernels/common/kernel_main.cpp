@@ -155,7 +155,7 @@ void run_kernel(std::string_view program, MakeInterpreter make_interpreter) {
     server.log = std::clog.rdbuf(nullptr);
     xeus::xkernel kernel(
         "kernel",
-        xeus::make_context<ServerParts>(server),
+        std::make_unique<xeus::xcontext_impl<ServerParts>>(server),
         std::move(interpreter.value()),
         make_link_server,
         std::move(history));

@@ -117,6 +117,8 @@ void LinkServer::answer_request(const protocol::Message& message) {
     } else if (executes) {
         parts_.kernel.outbox.set_output_parent(parent_);
         answer_execute(std::move(content.value()));
+    } else if (request_type_ == "shutdown_request") {
+        answer_shutdown(content.value());
     } else {
         dispatch_to_xeus(message, std::move(content.value()));
     }
@@ -138,6 +140,14 @@ void LinkServer::answer_execute(json content) {
     }
     parts_.kernel.output.flush();
     reply(answer.content, answer.metadata, More::kYes);  // idle follows
+}
+
+/// Without xeus, whose version 5 answers with an array.
+void LinkServer::answer_shutdown(const json& content) {
+    stopped_ = true;
+    parts_.interpreter->shutdown_request();
+    parts_.kernel.output.flush();
+    reply({{"status", "ok"}, {"restart", content["restart"]}}, json::object());
 }
 
 void LinkServer::dispatch_to_xeus(const protocol::Message& message, json content) {
@@ -245,7 +255,7 @@ void LinkServer::send_shell_impl(xeus::xmessage message) {
     } else if (!content.is_object()) {
         content = make_error_content("ValueError", "hist_access_type is not range, tail or search");
     }
-    if (type == "shutdown_reply" || type == "interrupt_reply" || !content.contains("status")) {
+    if (type == "interrupt_reply" || !content.contains("status")) {
         content["status"] = "ok";
     }
     parts_.kernel.output.flush();
@@ -271,8 +281,8 @@ void LinkServer::send_stdin_impl(xeus::xmessage message) {
 void LinkServer::publish_impl(xeus::xpub_message message, xeus::channel /*channel*/) {
     const std::string type = type_of(message);
     // status: sent by us, so that idle comes after the last reply. execute_input: sent by
-    // Interpreter with the right count. The other two are not in the specification.
-    if (type == "status" || type == "execute_input" || type == "shutdown" || type == "interrupt") {
+    // Interpreter with the right count. The last one is not in the specification.
+    if (type == "status" || type == "execute_input" || type == "interrupt") {
         return;
     }
     const std::string content = protocol::dump_json(message.content());

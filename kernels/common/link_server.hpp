@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The xeus server that speaks the kernel link. xkernel dispatches shell and control requests but
-// executions through it; what xeus 2.4.1 gets wrong on the wire is put right here, and only here
-// and in Interpreter (README.md has the table). One thread, no sockets but the link, no queue of
-// its own: the session service sends one shell request at a time and holds the others.
+// executions and the shutdown through it; what xeus gets wrong on the wire is put right here, and
+// only here and in Interpreter (README.md has the table). One thread, no sockets but the link, no
+// queue of its own: the session service sends one shell request at a time and holds the others.
 #pragma once
 
 #include "kernels/common/checkpoint.hpp"
@@ -60,6 +60,7 @@ class LinkServer final : public xeus::xserver {
     void answer_request(const protocol::Message& message);
     void dispatch_to_xeus(const protocol::Message& message, nlohmann::json content);
     void answer_execute(nlohmann::json content);
+    void answer_shutdown(const nlohmann::json& content);
     void answer_comm_info(const protocol::Message& message);
     void answer_adopt(const protocol::Message& message);
     void answer_checkpoint(const protocol::Message& message);

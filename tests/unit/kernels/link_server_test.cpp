@@ -61,7 +61,7 @@ std::vector<protocol::Message> serve(
     auto history = make_history(*interpreter);
     xeus::xkernel kernel(
         "kernel",
-        xeus::make_context<ServerParts>(server),
+        std::make_unique<xeus::xcontext_impl<ServerParts>>(server),
         std::move(interpreter),
         make_link_server,
         std::move(history));
