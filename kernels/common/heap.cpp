@@ -24,9 +24,16 @@ std::uintptr_t end_of_gaps() {
     return reinterpret_cast<std::uintptr_t>(::sbrk(0)) - ::mallinfo2().keepcost;
 }
 
+/// A compiler may leave out an allocation that nobody uses; of this one it does not know that.
+void* take(std::size_t size) {
+    void* block = std::malloc(size);
+    asm volatile("" : "+r"(block) : : "memory");
+    return block;
+}
+
 void take_all(std::size_t size, std::uintptr_t end) {
     while (true) {
-        void* const block = std::malloc(size);
+        void* const block = take(size);
         if (block == nullptr || reinterpret_cast<std::uintptr_t>(block) >= end) {
             std::free(block);
             return;
