@@ -289,9 +289,12 @@ const std::vector<std::string>& default_packages() {
         "libstdc++6",
         "libgomp1",
         "zlib1g",
+        // Of Debian 12, and of Debian 13. What is not installed is left out.
         "libxeus6",
+        "libxeus11",
         "libuuid1",
-        "libpython3.11"};
+        "libpython3.11",
+        "libpython3.13"};
     return packages;
 }
 

@@ -33,8 +33,9 @@ struct RunningLoopHolder {
     pid_t process;
 };
 
-/// The event loops that run in threads now. process: they are told that they run in it.
-py::list running_loops(std::optional<pid_t> process) {
+/// The event loops that run in threads now. process: they are told that they run in it. Of a later
+/// Python, which keeps them elsewhere, none are known.
+py::list running_loops([[maybe_unused]] std::optional<pid_t> process) {
     py::list loops;
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
     PyInterpreterState* const interpreter = PyInterpreterState_Get();

@@ -151,7 +151,7 @@ TEST_CASE("a server that is killed takes its sandbox with it") {
     while (!cgroups_of(server).empty() && std::chrono::steady_clock::now() < deadline) {
         require_ok(sandbox::sweep_leftovers());
     }
-    CHECK_THAT(cgroups_of(server), Catch::Equals(std::vector<std::string>()));
+    CHECK(cgroups_of(server) == std::vector<std::string>());
 }
 
 TEST_CASE("files outlive the worker, and kill_workers takes everything but pid 1") {
