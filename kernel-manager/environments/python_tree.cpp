@@ -21,10 +21,11 @@ namespace {
 constexpr const char* kConfiguration =
     "home = /usr/bin\n"
     "implementation = CPython\n"
-    "version_info = 3.11.0\n"
+    "version_info = " CELLKEEP_PYTHON_VERSION
+    ".0\n"
     "include-system-site-packages = false\n"
     "relocatable = true\n";
-constexpr const char* kLibrary = "/lib/python3.11/site-packages";
+constexpr const char* kLibrary = "/lib/python" CELLKEEP_PYTHON_VERSION "/site-packages";
 /// Inside a session (languages/kernel_catalog.cpp).
 constexpr const char* kDefaultInside = "/opt/cellkeep/environment";
 constexpr const char* kInstallerLock = "/.lock";  // uv leaves it
@@ -131,7 +132,7 @@ Status make_empty_environment(const std::string& directory) {
     BOOST_OUTCOME_TRY(make_folders(directory + "/bin"));
     BOOST_OUTCOME_TRY(make_link(kPythonProgram, directory + "/bin/python"));
     BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python3"));
-    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python3.11"));
+    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python" + kPythonVersion));
     return write_file_atomically(directory + "/pyvenv.cfg", kConfiguration, kReadableFile);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of a named environment: a virtual environment of Debian's CPython 3.11 that can be
+// The files of a named environment: a virtual environment of Debian's CPython that can be
 // anywhere (its programs look for Python beside themselves), with the default environment behind
 // it. Nothing in it runs here. Blocks: not for the event loop.
 #pragma once
@@ -14,10 +14,11 @@
 
 namespace cellkeep::environments {
 
-inline constexpr const char* kPythonVersion = "3.11";
-inline constexpr const char* kPythonProgram = "/usr/bin/python3.11";
+/// Of the Debian that this was built on (cmake/SystemPython.cmake).
+inline constexpr const char* kPythonVersion = CELLKEEP_PYTHON_VERSION;
+inline constexpr const char* kPythonProgram = "/usr/bin/python" CELLKEEP_PYTHON_VERSION;
 
-/// "3.11" or Debian's program of it; kInvalidArgument for every other Python.
+/// That version or Debian's program of it; kInvalidArgument for every other Python.
 Status check_python(std::string_view wanted);
 
 /// Where the packages of an environment are.

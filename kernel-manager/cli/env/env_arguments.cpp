@@ -22,7 +22,7 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
         "--index", arguments.create.index, "The address of an index of packages. Default: PyPI");
     create
         ->add_option(
-            "--python", arguments.create.python, "Which Python: Debian's 3.11, and no other yet")
+            "--python", arguments.create.python, "Which Python: Debian's own, and no other yet")
         ->capture_default_str();
     env->add_subcommand("list", "Show the environments")
         ->add_flag("--json", arguments.as_json, "For programs");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel-manager/environments/environment_store.hpp"
+#include "kernel-manager/environments/python_tree.hpp"
 
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ struct EnvCreate {
     std::string name;
     std::string requirements;  // a file
     std::string index;         // an address; "": PyPI
-    std::string python = "3.11";
+    std::string python = environments::kPythonVersion;
 };
 int env_create(const EnvCreate& command);
 

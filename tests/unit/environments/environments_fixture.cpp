@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/environments/environments_fixture.hpp"
 
+#include "kernel-manager/environments/python_tree.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <sys/stat.h>
@@ -19,7 +21,8 @@ namespace {
 constexpr const char* kFakeUv = R"sh(#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
-        --python) packages=${2%/bin/python}/lib/python3.11/site-packages ;;
+        --python) packages=${2%/bin/python}/lib/python)sh" CELLKEEP_PYTHON_VERSION
+                                R"sh(/site-packages ;;
         --requirements) requirements=$2 ;;
         --constraints) constraints=$2 ;;
     esac
@@ -91,7 +94,8 @@ std::string EnvironmentsFixture::packages(const std::string& name) {
     const auto used = store.use(found.value());
     INFO((used.has_error() ? used.error().message() : ""));
     REQUIRE(used.has_value());
-    return used.value().root + environments::kImageFolder + "/lib/python3.11/site-packages";
+    return used.value().root + environments::kImageFolder + "/lib/python" +
+           environments::kPythonVersion + "/site-packages";
 }
 
 std::size_t EnvironmentsFixture::left_over() const {
