@@ -52,6 +52,15 @@ class StageTest(unittest.TestCase):
         answer = bash(r"printf '# none\nbash\n\nno-such # why\n' | missing_packages")
         self.assertEqual("no-such\n", answer.stdout)
 
+    def test_one_package_of_a_choice_is_enough(self) -> None:
+        answer = bash(r"printf 'no-such | bash\nno-such | neither\n' | missing_packages")
+        self.assertEqual("no-such|neither\n", answer.stdout)
+
+    def test_of_a_choice_this_debian_has_the_first_that_apt_knows(self) -> None:
+        known = "apt-cache() { [ $2 = second ] || [ $2 = third ]; }"
+        answer = bash(f"{known}; pick_packages 'first|second|third' third 'first|none'")
+        self.assertEqual("second\nthird\nnone\n", answer.stdout)
+
 
 class SummaryTest(unittest.TestCase):
     def summary(self, more: str, again: str | None = None) -> tuple[int, list[str]]:
