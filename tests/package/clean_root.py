@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clean Debian 12 systems as folders, made by mmdebstrap from the sources of this machine's apt."""
+"""Clean Debian systems as folders, made by mmdebstrap from the sources of this machine's apt."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 from in_root import arguments
 from tree import fetch_program
 
-from system_root import debian_sources
+import debian_root
 
 # Of files that packages' scripts of Debian's change when anything is installed or removed.
 OF_THE_SYSTEM = (
@@ -32,12 +32,12 @@ OF_THE_SYSTEM = (
 )
 
 
-def make_base(folder: Path) -> Path:
+def make_base(folder: Path, suite: str = debian_root.BOOKWORM) -> Path:
     """The archive of a system with what is essential, apt and its certificates."""
-    base = folder / "debian12.tar"
+    base = folder / f"{suite}.tar"
     script = fetch_program("mmdebstrap", folder)
-    options = ["--variant=minbase", "--mode=root", "--include=ca-certificates", "--quiet"]
-    subprocess.run(["perl", script, *options, "bookworm", base, *debian_sources()], check=True)
+    options = ["--variant=minbase", "--include=ca-certificates"]
+    assert debian_root.make(suite, base, options, program=("perl", script))
     return base
 
 

@@ -5,12 +5,11 @@ packages give the same files: nothing of the machine, of apt and of the time sta
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
+import debian_root
 from files import PackagingError
 
-SUITE = "bookworm"
 # As in Debian's own slim images: licences stay, manuals and translations do not.
 LEFT_OUT = (
     "path-exclude=/usr/share/man/*",
@@ -51,12 +50,6 @@ EMPTIED = (
 )
 
 
-def debian_sources() -> list[Path]:
-    """This machine's, of Debian alone: a clean system has no others."""
-    found = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("debian*")]
-    return [path for path in found if path.is_file() and path.stat().st_size > 0]
-
-
 def remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
@@ -89,17 +82,11 @@ def add_user(root: Path, name: str, number: int, folders: tuple[str, ...]) -> No
 
 def make_system(root: Path, packages: list[str], epoch: int) -> None:
     """Of what is essential and these packages, which bring what they depend on."""
-    options = ["--variant=essential", "--mode=root", "--format=directory", "--quiet"]
+    options = ["--variant=essential", "--format=directory"]
     options += [f"--dpkgopt={line}" for line in LEFT_OUT]
     options.append(f"--include={','.join(packages)}")
     # A set's order is in bytecode.
     variables = {"SOURCE_DATE_EPOCH": str(epoch), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-    done = subprocess.run(
-        ["mmdebstrap", *options, SUITE, root, *debian_sources()],
-        env={**os.environ, **variables},
-        stdin=subprocess.DEVNULL,
-        umask=0o022,
-    )
-    if done.returncode != 0:
+    if not debian_root.make(debian_root.BOOKWORM, root, options, variables=variables):
         raise PackagingError("mmdebstrap made no root file system")
     prune(root)
