@@ -49,7 +49,23 @@ int add_actions(posix_spawn_file_actions_t& actions, const BoundedCommand& comma
         failed != 0 ? failed : ::posix_spawn_file_actions_addclosefrom_np(&actions, kFirstUnwanted);
     return failed != 0
                ? failed
-               : ::posix_spawn_file_actions_addchdir_np(&actions, command.directory.c_str());
+               : ::posix_spawn_file_actions_addchdir_np(
+                     &actions,
+                     (command.runs_in.empty() ? command.directory : command.runs_in).c_str());
+}
+
+/// What this thread holds back or the server ignores is no business of the program's.
+int add_signals(posix_spawnattr_t& attributes) {
+    sigset_t none;
+    sigset_t all;
+    // Ignored: neither fails on a valid set (sigsetops(3)).
+    (void)::sigemptyset(&none);
+    (void)::sigfillset(&all);
+    int failed = ::posix_spawnattr_setsigmask(&attributes, &none);
+    failed = failed != 0 ? failed : ::posix_spawnattr_setsigdefault(&attributes, &all);
+    return failed != 0 ? failed
+                       : ::posix_spawnattr_setflags(
+                             &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
 Result<pid_t> spawn(const BoundedCommand& command, int output) {
@@ -60,18 +76,26 @@ Result<pid_t> spawn(const BoundedCommand& command, int output) {
     if (failed != 0) {
         return Error::from_errno(failed, "posix_spawn_file_actions_init");
     }
+    posix_spawnattr_t attributes;
+    failed = ::posix_spawnattr_init(&attributes);
+    if (failed != 0) {
+        (void)::posix_spawn_file_actions_destroy(&actions);  // Ignored: cannot fail.
+        return Error::from_errno(failed, "posix_spawnattr_init");
+    }
     pid_t pid = -1;
     failed = add_actions(actions, command, output);
+    failed = failed != 0 ? failed : add_signals(attributes);
     if (failed == 0) {
         failed = ::posix_spawn(
             &pid,
             command.argv[0].c_str(),
             &actions,
-            nullptr,
+            &attributes,
             as_pointers(words).data(),
             as_pointers(variables).data());
     }
     (void)::posix_spawn_file_actions_destroy(&actions);  // Ignored: cannot fail.
+    (void)::posix_spawnattr_destroy(&attributes);        // Ignored: cannot fail.
     if (failed != 0) {
         return Error::from_errno(failed, "spawn(" + command.argv[0] + ")");
     }

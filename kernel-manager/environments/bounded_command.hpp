@@ -20,7 +20,8 @@ inline constexpr std::size_t kSaidBytesMax = 4096;
 struct BoundedCommand {
     std::vector<std::string> argv;         // argv[0] is a path
     std::vector<std::string> environment;  // "NAME=value"; the whole of it
-    std::string directory;                 // where it runs; all that it writes is in there
+    std::string directory;                 // all that it writes is in there
+    std::string runs_in = {};              // where it runs; empty: there
     std::chrono::steady_clock::time_point deadline;
     std::uint64_t bytes_max = 0;  // of all files in the directory together
 };

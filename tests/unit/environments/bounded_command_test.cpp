@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -55,6 +58,26 @@ TEST_CASE("a bounded command gets none of the caller's descriptors", "[environme
     const auto end = run_bounded(shell(directory, "ls /proc/self/fd | wc -l"));
     REQUIRE(end.has_value());
     CHECK(end.value().said == "4\n");  // three, and what ls reads the folder by
+}
+
+TEST_CASE("a bounded command runs where it is told to", "[environments]") {
+    const TemporaryDirectory directory;
+    BoundedCommand command = shell(directory, "pwd");
+    command.runs_in = "/usr";
+    CHECK(run_bounded(command).value().said == "/usr\n");
+}
+
+TEST_CASE("a bounded command has its signals, whatever its caller holds back", "[environments]") {
+    const TemporaryDirectory directory;
+    sigset_t held;
+    sigset_t before;
+    REQUIRE(::sigfillset(&held) == 0);
+    REQUIRE(::pthread_sigmask(SIG_SETMASK, &held, &before) == 0);
+    const auto end = run_bounded(shell(directory, "kill -TERM $$; echo on"));
+    REQUIRE(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+    REQUIRE(end.has_value());
+    CHECK_FALSE(end.value().succeeded);
+    CHECK(end.value().said.empty());
 }
 
 TEST_CASE("a bounded command is killed at its bounds", "[environments]") {
