@@ -51,6 +51,16 @@ void Batches::forget(const std::string& id) {
     std::erase_if(batches_, [&id](const auto& one) { return one->id() == id; });
 }
 
+std::vector<std::string> Batches::running() const {
+    std::vector<std::string> ids;
+    for (const auto& batch : batches_) {
+        if (!batch->is_finished()) {
+            ids.push_back(batch->id());
+        }
+    }
+    return ids;
+}
+
 /// Those that have finished long ago, and the oldest of this principal.
 void Batches::forget_old(const std::string& owner) {
     const auto now = BatchRun::Clock::now();

@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cellkeep::api {
 
@@ -36,6 +37,8 @@ class Batches {
     /// Null if it is not remembered.
     std::shared_ptr<BatchRun> find(const std::string& id);
     void forget(const std::string& id);
+    /// The ids of those that have not finished.
+    std::vector<std::string> running() const;
 
  private:
     void forget_old(const std::string& owner);

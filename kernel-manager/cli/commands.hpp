@@ -23,6 +23,9 @@ inline constexpr int kExitInterrupted = 130;
 struct ServeCommand {
     ServeOptions flags;
     std::optional<std::string> config_path;
+    // How another server runs this program that is to be replaced by it (cli/upgrade).
+    std::optional<int> take_over;  // a descriptor
+    bool take_over_check = false;
 };
 int serve(const ServeCommand& command);
 

@@ -2,10 +2,15 @@
 #include "kernel-manager/http/listener.hpp"
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
+#include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 namespace cellkeep::http {
 
@@ -65,6 +70,50 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
         return refuse();
     }
     address.loopback = ip.is_loopback();
+    return address;
+}
+
+std::string to_text(const ListenAddress& address) {
+    if (!address.path.empty()) {
+        return std::string(kUnixScheme) + address.path;
+    }
+    const bool is_v6 = address.host.find(':') != std::string::npos;
+    return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+Result<ListenAddress> address_of(const UniqueFd& socket) {
+    const auto refuse = [&socket](const std::string& why) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "descriptor " + std::to_string(socket.get()) + " is no socket to serve on: " + why);
+    };
+    int listens = 0;
+    socklen_t bytes = sizeof listens;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0) {
+        return refuse(Error::from_errno(errno, "getsockopt").message());
+    }
+    sockaddr_storage storage{};
+    bytes = sizeof storage;
+    auto* generic = reinterpret_cast<sockaddr*>(&storage);
+    if (listens == 0 || ::getsockname(socket.get(), generic, &bytes) != 0) {
+        return refuse("it does not listen");
+    }
+    if (storage.ss_family == AF_UNIX) {
+        const std::string path = reinterpret_cast<const sockaddr_un*>(&storage)->sun_path;
+        if (path.empty()) {
+            return refuse("it has no path");
+        }
+        return parse_unix_path(path);
+    }
+    asio::ip::tcp::endpoint endpoint;
+    if (storage.ss_family != AF_INET && storage.ss_family != AF_INET6) {
+        return refuse("it is of another family");
+    }
+    std::memcpy(endpoint.data(), &storage, std::min<std::size_t>(bytes, endpoint.capacity()));
+    ListenAddress address;
+    address.host = endpoint.address().to_string();
+    address.port = endpoint.port();
+    address.loopback = endpoint.address().is_loopback();
     return address;
 }
 

@@ -2,7 +2,6 @@
 #include "kernel-manager/http/listener.hpp"
 
 #include "kernel-manager/http/connection/connection.hpp"
-#include "kernel-manager/http/socket/unix_socket.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -21,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -75,9 +75,11 @@ void close_on_exec(int fd) {
 
 struct Listener::State {
     State(asio::io_context& context, const Application& app)
-        : io(context), application(app), acceptor(context), sweeper(context) {}
+        : io(context), application(app), acceptor(context), sweeper(context), gate(context) {}
     /// Binds and listens.
     Status open();
+    /// Takes a socket that listens.
+    Status take(InheritedSocket inherited);
     asio::io_context& io;
     const Application& application;
     ListenAddress address;
@@ -86,6 +88,8 @@ struct Listener::State {
     std::shared_ptr<TlsContext> tls;
     asio::steady_timer sweeper;
     std::shared_ptr<ConnectionRegistry> registry;
+    bool paused = false;
+    asio::steady_timer gate;  // never goes off: cancelled when the pause is over
     Clock::time_point abort_at = Clock::time_point::max();
     std::function<void()> stopped;
 };
@@ -131,18 +135,34 @@ Status Listener::State::open() {
     return ok();
 }
 
+Status Listener::State::take(InheritedSocket inherited) {
+    BOOST_OUTCOME_TRY(const ListenAddress found, address_of(inherited.fd));
+    const int family = !found.path.empty()                          ? AF_UNIX
+                       : asio::ip::make_address(found.host).is_v6() ? AF_INET6
+                                                                    : AF_INET;
+    boost::system::error_code error;
+    (void)acceptor.assign(asio::generic::stream_protocol(family, 0), inherited.fd.get(), error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "inherited socket: " + error.message());
+    }
+    close_on_exec(inherited.fd.release());
+    file = std::move(inherited.file);
+    return ok();
+}
+
 Result<std::unique_ptr<Listener>> Listener::create(
     asio::io_context& io,
     const ListenAddress& address,
     const Application& application,
     ConnectionLimits limits,
     AccessLog log,
-    std::shared_ptr<TlsContext> tls) {
+    std::shared_ptr<TlsContext> tls,
+    InheritedSocket inherited) {
     auto state = std::make_unique<State>(io, application);
     state->address = address;
     state->tls = address.path.empty() ? std::move(tls) : nullptr;
     state->registry = std::make_shared<ConnectionRegistry>(limits, std::move(log));
-    BOOST_OUTCOME_TRY(state->open());
+    BOOST_OUTCOME_TRY(inherited.fd ? state->take(std::move(inherited)) : state->open());
     return std::unique_ptr<Listener>(new Listener(std::move(state)));
 }
 
@@ -156,9 +176,14 @@ void Listener::start() {
 asio::awaitable<void> Listener::accept_loop() {
     asio::steady_timer backoff(state_->io);
     while (state_->acceptor.is_open()) {
+        if (state_->paused) {
+            state_->gate.expires_at(Clock::time_point::max());
+            (void)co_await state_->gate.async_wait(kAwait);  // Ignored: that is how it ends.
+            continue;
+        }
         auto [error, socket] = co_await state_->acceptor.async_accept(kAwait);
         if (error == asio::error::operation_aborted) {
-            continue;  // stop() closed the acceptor
+            continue;  // stop() closed the acceptor, or pause()
         }
         if (error) {
             backoff.expires_after(kAcceptBackoff);
@@ -213,10 +238,52 @@ asio::awaitable<void> Listener::sweep_loop() {
     }
 }
 
+void Listener::pause(std::chrono::milliseconds patience, std::function<void(bool)> done) {
+    state_->paused = true;
+    boost::system::error_code ignored;  // Ignored: then one more is accepted, and told to finish.
+    (void)state_->acceptor.cancel(ignored);
+    const Clock::time_point deadline = Clock::now() + patience;
+    asio::co_spawn(
+        state_->io,
+        [this, deadline, done = std::move(done)]() mutable {
+            return drain(deadline, std::move(done));
+        },
+        asio::detached);
+}
+
+asio::awaitable<void> Listener::drain(Clock::time_point deadline, std::function<void(bool)> done) {
+    asio::steady_timer timer(state_->io);
+    const auto registry = state_->registry;
+    for (auto now = Clock::now(); !registry->open().empty() && now < deadline; now = Clock::now()) {
+        for (Connection* connection : registry->open()) {
+            connection->finish_at_rest(now);
+        }
+        timer.expires_after(kStopPeriod);
+        (void)co_await timer.async_wait(kAwait);  // Ignored: nobody cancels it.
+    }
+    done(registry->open().empty());
+}
+
+void Listener::resume() {
+    state_->paused = false;
+    state_->gate.cancel();
+}
+
+Result<InheritedSocket> Listener::pass_on() {
+    InheritedSocket passed;
+    passed.fd.reset(::fcntl(state_->acceptor.native_handle(), F_DUPFD_CLOEXEC, 3));
+    if (!passed.fd) {
+        return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
+    }
+    passed.file = std::exchange(state_->file, std::nullopt);
+    return passed;
+}
+
 void Listener::stop(std::chrono::milliseconds patience, std::function<void()> stopped) {
     state_->stopped = std::move(stopped);
     boost::system::error_code ignored;  // Ignored: the socket is closed in any case.
     (void)state_->acceptor.close(ignored);
+    state_->gate.cancel();
     state_->file.reset();
     state_->registry->set_stopping();
     state_->abort_at = Clock::now() + patience;

@@ -8,8 +8,10 @@
 
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/http/socket/tls.hpp"
+#include "kernel-manager/http/socket/unix_socket.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -17,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -69,6 +72,17 @@ struct ListenAddress {
 
 /// "HOST:PORT", "[V6]:PORT", "unix:PATH". kInvalidArgument.
 Result<ListenAddress> parse_listen_address(std::string_view text);
+/// The same text of an address.
+std::string to_text(const ListenAddress& address);
+
+/// A socket that listens already: another program has made it.
+struct InheritedSocket {
+    UniqueFd fd;                         // invalid: none
+    std::optional<UnixSocketFile> file;  // of a Unix socket whose path is ours to remove
+};
+/// Where it listens. kInvalidArgument if it does not, or is neither of TCP nor a Unix socket with
+/// a path.
+Result<ListenAddress> address_of(const UniqueFd& socket);
 
 class ConnectionRegistry;
 
@@ -76,13 +90,15 @@ class Listener {
  public:
     /// Binds and listens (port 0: any free one). kConflict if the port or the path is taken. A
     /// Unix socket is for this user only (0600) and removed by stop(); TLS is not spoken on it.
+    /// inherited: listens there already, and nothing is bound.
     static Result<std::unique_ptr<Listener>> create(
         boost::asio::io_context& io,
         const ListenAddress& address,
         const Application& application,
         ConnectionLimits limits,
         AccessLog log,
-        std::shared_ptr<TlsContext> tls = nullptr);
+        std::shared_ptr<TlsContext> tls = nullptr,
+        InheritedSocket inherited = {});
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
     ~Listener();
@@ -91,6 +107,14 @@ class Listener {
     /// No new connections; those that wait for a request are closed, those that are answering one
     /// finish it, at most `patience`. Then calls `stopped`, once.
     void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
+
+    /// New connections wait in the kernel's queue, and those that wait for a request are closed;
+    /// those that are answering one finish it. `done` learns whether all are gone in time.
+    void pause(std::chrono::milliseconds patience, std::function<void(bool)> done);
+    /// After pause(): serves again.
+    void resume();
+    /// The socket, for another program. It goes on listening when this listener stops.
+    Result<InheritedSocket> pass_on();
 
     std::uint16_t port() const;
     /// "http://127.0.0.1:8888", "https://…", "unix:/path".
@@ -101,6 +125,8 @@ class Listener {
     explicit Listener(std::unique_ptr<State> state);
     boost::asio::awaitable<void> accept_loop();
     boost::asio::awaitable<void> sweep_loop();
+    boost::asio::awaitable<void> drain(
+        std::chrono::steady_clock::time_point deadline, std::function<void(bool)> done);
     std::unique_ptr<State> state_;
 };
 

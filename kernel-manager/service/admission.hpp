@@ -64,6 +64,9 @@ class Admission {
     /// may not have their places yet.
     bool has_room_for_spare(std::size_t coming) const;
 
+    /// Sessions of clients: those that live, are on their way, or are not quite gone.
+    std::size_t clients() const { return kernel_ids_->size(); }
+
     /// The server ends: nothing begins any more.
     void close() { closed_ = true; }
     bool is_closed() const { return closed_; }

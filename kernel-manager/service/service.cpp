@@ -142,6 +142,10 @@ boost::asio::awaitable<void> Service::wait_until_gone(std::string id) {
     return parts_->teardown->wait_until_gone(std::move(id));
 }
 
+std::size_t Service::occupied() const {
+    return parts_->admission->clients();
+}
+
 std::size_t Service::spares() const {
     return parts_->spares->pool()->size();
 }

@@ -67,6 +67,9 @@ class Service : public SessionService {
     /// has one of that name. Not while it is preparing. Whether it is offered now.
     bool offer(KernelSpec spec);
 
+    /// Sessions of clients: those that live, are on their way, or are not quite gone.
+    std::size_t occupied() const;
+
     /// How many spares are ready.
     std::size_t spares() const;
 

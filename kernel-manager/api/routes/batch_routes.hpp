@@ -13,6 +13,8 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace cellkeep::api {
 
@@ -22,6 +24,8 @@ class BatchRoutes {
     BatchRoutes(session::SessionService& backend, History& history, const SessionLookup& lookup)
         : backend_(backend), lookup_(lookup), batches_({backend, history}) {}
     void add_to(http::Router& router);
+    /// As Batches::running().
+    std::vector<std::string> running() const { return batches_.running(); }
 
  private:
     using Answer = boost::asio::awaitable<http::Response>;

@@ -20,6 +20,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cellkeep::api {
 
@@ -39,6 +40,8 @@ class Routes {
     Routes& operator=(const Routes&) = delete;
     ~Routes() = default;
     void add_to(http::Router& router);
+    /// Batches that have not finished, by their ids.
+    std::vector<std::string> running_batches() const { return batches_.running(); }
 
  private:
     session::SessionService& backend_;

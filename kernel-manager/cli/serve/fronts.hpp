@@ -26,6 +26,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cellkeep::cli {
 
@@ -55,6 +56,9 @@ class Fronts {
 
     /// The routes of all of them.
     http::Application& application() { return application_; }
+
+    /// Batches that have not finished, by their ids.
+    std::vector<std::string> running_batches() const { return routes_.running_batches(); }
 
     /// Tells the clients of WebSockets that their kernels end, and ends the client sessions of MCP.
     void announce_shutdown();

@@ -18,7 +18,12 @@ Result<std::unique_ptr<http::Listener>> open_one(
     const ListenPlan& plan,
     http::ListenAddress address,
     const http::Application& application,
-    const http::AccessLog& log) {
+    const http::AccessLog& log,
+    http::InheritedSocket inherited) {
+    if (inherited.fd) {
+        return http::Listener::create(
+            io, address, application, {}, log, plan.tls, std::move(inherited));
+    }
     const std::uint16_t last = plan.addresses_given
                                    ? address.port
                                    : static_cast<std::uint16_t>(address.port + kPortsTried);
@@ -42,6 +47,29 @@ Result<std::shared_ptr<http::TlsContext>> load_tls(const ServeOptions& options) 
     return http::TlsContext::load(*options.tls_cert, *options.tls_key);
 }
 
+/// Sockets that were passed are to be used.
+Status plan_passed(const std::vector<http::ListenAddress>& passed, ListenPlan& plan) {
+    if (!plan.addresses_given && !passed.empty()) {
+        plan.addresses_given = true;
+        plan.addresses = passed;
+        return ok();
+    }
+    for (const http::ListenAddress& address : passed) {
+        const std::string text = http::to_text(address);
+        const bool named =
+            std::any_of(plan.addresses.begin(), plan.addresses.end(), [&text](const auto& planned) {
+                return http::to_text(planned) == text;
+            });
+        if (!named) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "listen does not name " + text + ", where the service manager listens",
+                "Name each address of the socket unit, or leave listen out.");
+        }
+    }
+    return ok();
+}
+
 }  // namespace
 
 bool ListenPlan::loopback() const {
@@ -49,7 +77,8 @@ bool ListenPlan::loopback() const {
         addresses.begin(), addresses.end(), [](const auto& address) { return address.loopback; });
 }
 
-Result<ListenPlan> plan_listening(const ServeOptions& options) {
+Result<ListenPlan> plan_listening(
+    const ServeOptions& options, const std::vector<http::ListenAddress>& passed) {
     ListenPlan plan;
     plan.addresses_given = options.listen.has_value() && !options.listen->empty();
     if (plan.addresses_given && options.listen->size() > kAddressesMax) {
@@ -61,6 +90,7 @@ Result<ListenPlan> plan_listening(const ServeOptions& options) {
         BOOST_OUTCOME_TRY(auto address, http::parse_listen_address(text));
         plan.addresses.push_back(std::move(address));
     }
+    BOOST_OUTCOME_TRY(plan_passed(passed, plan));
     if (!plan.addresses_given) {
         http::ListenAddress address;
         address.host = "127.0.0.1";
@@ -94,10 +124,14 @@ Result<Listeners> Listeners::open(
     boost::asio::io_context& io,
     const ListenPlan& plan,
     const http::Application& application,
-    const http::AccessLog& log) {
+    const http::AccessLog& log,
+    InheritedSockets inherited) {
     Listeners all;
     for (const http::ListenAddress& address : plan.addresses) {
-        BOOST_OUTCOME_TRY(auto listener, open_one(io, plan, address, application, log));
+        InheritedSockets::Entry entry = inherited.take(http::to_text(address));
+        BOOST_OUTCOME_TRY(
+            auto listener, open_one(io, plan, address, application, log, std::move(entry.socket)));
+        all.places_.push_back({std::move(entry.address), entry.of_manager});
         all.urls_.push_back(
             listener->url() + (address.path.empty() ? plan.base_url.text() : std::string()));
         all.listeners_.push_back(std::move(listener));
@@ -113,6 +147,41 @@ void Listeners::start() {
     for (const auto& listener : listeners_) {
         listener->start();
     }
+}
+
+void Listeners::pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
+    struct Together {
+        std::size_t left = 0;
+        bool drained = true;
+    };
+    const auto all = std::make_shared<Together>();
+    all->left = listeners_.size();
+    for (const auto& listener : listeners_) {
+        listener->pause(patience, [all, done](bool drained) {
+            all->drained = all->drained && drained;
+            if (--all->left == 0) {
+                done(all->drained);
+            }
+        });
+    }
+}
+
+void Listeners::resume() {
+    for (const auto& listener : listeners_) {
+        listener->resume();
+    }
+}
+
+Result<InheritedSockets> Listeners::pass_on() {
+    InheritedSockets passed;
+    for (std::size_t at = 0; at < listeners_.size(); ++at) {
+        InheritedSockets::Entry entry;
+        entry.address = places_[at].address;
+        entry.of_manager = places_[at].of_manager;
+        BOOST_OUTCOME_TRY(entry.socket, listeners_[at]->pass_on());
+        BOOST_OUTCOME_TRY(passed.add(std::move(entry)));
+    }
+    return passed;
 }
 
 void Listeners::stop(std::chrono::milliseconds patience, const std::function<void()>& stopped) {

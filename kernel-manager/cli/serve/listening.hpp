@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel-manager/cli/serve/serve_config.hpp"
+#include "kernel-manager/cli/upgrade/inherited_sockets.hpp"
 #include "kernel-manager/http/application.hpp"
 #include "kernel-manager/http/listener.hpp"
 #include "protocol/support/result.hpp"
@@ -32,8 +33,11 @@ struct ListenPlan {
     bool loopback() const;
 };
 
-/// kInvalidArgument says which option is wrong, or names the file that cannot be used.
-Result<ListenPlan> plan_listening(const ServeOptions& options);
+/// passed: where sockets of the service manager listen; they are what is planned if the options
+/// name no address. kInvalidArgument says which option is wrong, names the file that cannot be
+/// used, or the address of a socket that the options do not name.
+Result<ListenPlan> plan_listening(
+    const ServeOptions& options, const std::vector<http::ListenAddress>& passed = {});
 
 /// Gives the application its guards. token: the administrator's; principals: who else may come.
 http::Application make_application(
@@ -43,14 +47,21 @@ http::Application make_application(
 
 class Listeners {
  public:
-    /// Binds and listens everywhere, or nowhere.
+    /// Binds and listens everywhere, or nowhere. A socket that was inherited serves its address;
+    /// one that the plan does not name is closed.
     static Result<Listeners> open(
         boost::asio::io_context& io,
         const ListenPlan& plan,
         const http::Application& application,
-        const http::AccessLog& log);
+        const http::AccessLog& log,
+        InheritedSockets inherited = {});
 
     void start();
+    /// As Listener::pause() and resume(), of all.
+    void pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done);
+    void resume();
+    /// The sockets, for another program.
+    Result<InheritedSockets> pass_on();
     /// As Listener::stop(), of all.
     void stop(std::chrono::milliseconds patience, const std::function<void()>& stopped);
     /// Each with the base URL ("http://127.0.0.1:8888/user/anna/"); one for programs first.
@@ -58,7 +69,12 @@ class Listeners {
 
  private:
     Listeners() = default;
+    struct Place {
+        std::string address;  // as the plan names it
+        bool of_manager = false;
+    };
     std::vector<std::unique_ptr<http::Listener>> listeners_;
+    std::vector<Place> places_;  // of each
     std::vector<std::string> urls_;
 };
 

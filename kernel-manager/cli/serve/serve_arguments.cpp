@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/serve/serve_arguments.hpp"
 
+#include "kernel-manager/cli/upgrade/command_line.hpp"
+
 namespace cellkeep::cli {
 
 namespace {
@@ -238,6 +240,9 @@ void add_serve(CLI::App& app, ServeCommand& command) {
     add_e2b_options(*sub, flags);
     add_egress_options(*sub, flags);
     add_kernel_options(*sub, flags);
+    constexpr const char* kHidden = "";  // of no person's
+    sub->add_option(kTakeOverFlag, command.take_over)->group(kHidden);
+    sub->add_flag(kTakeOverCheckFlag, command.take_over_check)->group(kHidden);
     sub->add_option("--log-level", flags.log_level, "debug, info (default), warning, error, off");
     sub->add_option("--log-format", flags.log_format, "json (default) or text");
 }

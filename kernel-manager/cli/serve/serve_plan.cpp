@@ -188,12 +188,13 @@ Status plan_kernels(const ServeOptions& options, ServePlan& plan) {
 
 }  // namespace
 
-Result<ServePlan> make_serve_plan(const ServeCommand& command) {
+Result<ServePlan> make_serve_plan(
+    const ServeCommand& command, const std::vector<http::ListenAddress>& passed) {
     BOOST_OUTCOME_TRY(CollectedOptions collected, collect_options(command));
     const ServeOptions& options = collected.options;
     ServePlan plan;
     plan.token_source = std::move(collected.token_source);
-    BOOST_OUTCOME_TRY(plan.listening, plan_listening(options));
+    BOOST_OUTCOME_TRY(plan.listening, plan_listening(options, passed));
     BOOST_OUTCOME_TRY(plan_tokens(options, plan));
     BOOST_OUTCOME_TRY(plan_e2b(options, plan));
     if (options.state_dir) {

@@ -62,7 +62,9 @@ struct ServePlan {
     session::SessionLimits kernel_limits;  // of kernels that Jupyter front ends start
 };
 
-/// kInvalidArgument says which option is wrong.
-Result<ServePlan> make_serve_plan(const ServeCommand& command);
+/// passed: where sockets of the service manager listen. kInvalidArgument says which option is
+/// wrong.
+Result<ServePlan> make_serve_plan(
+    const ServeCommand& command, const std::vector<http::ListenAddress>& passed = {});
 
 }  // namespace cellkeep::cli

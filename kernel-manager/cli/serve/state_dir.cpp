@@ -81,6 +81,13 @@ Error held_by_other(const std::string& path) {
         "Use that server, stop it, or start this one with another --state-dir."};
 }
 
+bool is_same_file(int one, int other) {
+    struct stat first {};
+    struct stat second {};
+    return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 }  // namespace
 
 Result<std::string> default_state_dir() {
@@ -176,7 +183,12 @@ StateDir::~StateDir() {
     }
 }
 
-Result<StateDir> StateDir::lock(const std::string& path) {
+UniqueFd StateDir::pass_on() {
+    published_ = false;
+    return std::move(lock_);
+}
+
+Result<StateDir> StateDir::lock(const std::string& path, UniqueFd held) {
     std::error_code error;
     const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().string();
     if (error) {
@@ -185,6 +197,9 @@ Result<StateDir> StateDir::lock(const std::string& path) {
     BOOST_OUTCOME_TRY(make_private_directory(absolute));
     BOOST_OUTCOME_TRY(
         UniqueFd lock, open_file(absolute + "/lock", O_RDWR | O_CREAT, S_IRUSR | S_IWUSR));
+    if (held && is_same_file(held.get(), lock.get())) {
+        return StateDir(absolute, std::move(held));
+    }
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK) {
             return held_by_other(absolute);

@@ -46,7 +46,8 @@ class StateDir {
  public:
     /// Makes the directory if it is missing. kConflict, naming the other server, if it is held;
     /// kPermissionDenied if it belongs to or is open to others.
-    static Result<StateDir> lock(const std::string& path);
+    /// held: a lock that another program has passed on; it counts if it is this directory's.
+    static Result<StateDir> lock(const std::string& path, UniqueFd held = {});
     StateDir(StateDir&& other) noexcept;
     StateDir& operator=(StateDir&&) = delete;
     StateDir(const StateDir&) = delete;
@@ -55,6 +56,8 @@ class StateDir {
 
     const std::string& path() const { return path_; }
     Status publish(const ServerRecord& record);
+    /// The lock, for another program: server.json stays.
+    UniqueFd pass_on();
 
  private:
     StateDir(std::string path, UniqueFd lock);

@@ -94,6 +94,14 @@ void Connection::finish() {
     }
 }
 
+void Connection::finish_at_rest(Clock::time_point now) {
+    const bool is_new = !served_ && now < opened_ + kFirstRequestPatience;
+    if (finishing_ || is_new || (waiting_ && wire_->stream->has_input())) {
+        return;
+    }
+    finish();
+}
+
 void Connection::abort() {
     wire_->stream->close();
 }
@@ -186,6 +194,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     how.at_once = reader_->bytes_ahead() == 0;
     const bool sent = co_await sender_->send(response, how, *watch_);
     record(request, response);
+    served_ = true;
     if (!sent) {
         co_return Next::kClose;
     }

@@ -55,6 +55,9 @@ class ConnectionRegistry {
     std::set<Connection*> open_;
 };
 
+/// A client that has just come has its first request on the way.
+inline constexpr std::chrono::milliseconds kFirstRequestPatience{1000};
+
 enum class ConnectionAdmission { kServe, kServerFull };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -75,6 +78,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Closes it now if it waits for a request; otherwise after the answer that is on its way. The
     /// client of a WebSocket is asked to come back later.
     void finish();
+    /// finish(), unless a request is about to come: something has arrived that was not read, or the
+    /// connection is younger than kFirstRequestPatience and has had none.
+    void finish_at_rest(std::chrono::steady_clock::time_point now);
     /// Closes it now.
     void abort();
 
@@ -104,10 +110,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<PeerWatch> watch_;       // of the present request
     std::unique_ptr<ResponseSender> sender_;
     std::shared_ptr<WebSocketSession> websocket_;  // once the connection is one
+    const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point started_;
     bool finishing_ = false;
     bool waiting_ = false;  // for the first byte of a request
     bool tunnel_ = false;   // the connection is one
+    bool served_ = false;   // a request
 };
 
 }  // namespace cellkeep::http

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -103,6 +104,11 @@ void ByteStream::end_sending() {
         boost::system::error_code ignored;  // Ignored: the peer may have gone first.
         (void)transport_->socket().shutdown(Socket::shutdown_send, ignored);
     }
+}
+
+bool ByteStream::has_input() const {
+    int bytes = 0;
+    return ::ioctl(transport_->socket().native_handle(), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 void ByteStream::close() {

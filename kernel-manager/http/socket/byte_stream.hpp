@@ -69,6 +69,8 @@ class ByteStream {
     void end_sending();
     /// Ends both directions and the operations that are waiting.
     void close();
+    /// Something has come that nobody has read.
+    bool has_input() const;
 
     /// Sends what the socket takes at this moment, and returns how many bytes that was: without a
     /// turn of the event loop. 0 where TLS or a failure is in the way: async_write_some() goes on

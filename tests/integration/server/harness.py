@@ -157,7 +157,8 @@ class Server:
         self.attach()
         return self
 
-    def launch(self) -> None:
+    def launch(self, *passed: int) -> None:
+        """passed: descriptors that it gets besides."""
         self.mounts_before = mounts()
         self.namespaces_before = network_namespaces()
         read_end, write_end = os.pipe()
@@ -167,7 +168,7 @@ class Server:
         command += ["--ready-fd", str(write_end), *self.arguments]
         self.process = subprocess.Popen(
             command,
-            pass_fds=(write_end,),
+            pass_fds=(write_end, *passed),
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=subprocess.STDOUT,

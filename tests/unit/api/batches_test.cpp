@@ -7,6 +7,7 @@
 #include <boost/asio/detached.hpp>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -275,6 +276,10 @@ TEST_CASE(
     desk.poll();
     CHECK(running[1]->is_finished());
     CHECK(running[1]->describe()["stopped_by"] == "deleted");
+    const auto ids = desk.batches.running();
+    CHECK(ids.size() == kBatchesRunningMax);  // bob's is one of them
+    CHECK(std::count(ids.begin(), ids.end(), running[0]->id()) == 1);
+    CHECK(std::count(ids.begin(), ids.end(), running[1]->id()) == 0);
     // Those that run are not forgotten for those that have ended.
     std::shared_ptr<BatchRun> newest;
     for (std::size_t i = 0; i < kBatchesKeptMax; ++i) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace cellkeep::cli {
 namespace {
@@ -93,6 +94,37 @@ TEST_CASE(
     CHECK_THAT(second.error().message(), !Catch::Matchers::Contains("secret"));
     CHECK_THAT(second.error().hint(), Catch::Matchers::Contains("--state-dir"));
     CHECK(std::filesystem::exists(path + "/server.json"));
+}
+
+TEST_CASE("a lock that was passed on is this directory's, and no other's", "[cli][state_dir]") {
+    const test::TemporaryDirectory parent;
+    const std::string path = parent.path() + "/state";
+    UniqueFd passed;
+    {
+        auto first = StateDir::lock(path);
+        REQUIRE(first.has_value());
+        REQUIRE(first.value().publish(make_record()).has_value());
+        passed = first.value().pass_on();
+    }
+    // Still held, and still said who holds it.
+    CHECK(StateDir::lock(path).error().code() == ErrorCode::kConflict);
+    CHECK(std::filesystem::exists(path + "/server.json"));
+    const std::string other = parent.path() + "/other";
+    SECTION("in the directory it is enough") {
+        const auto second = StateDir::lock(path, std::move(passed));
+        CHECK(second.has_value());
+        CHECK(StateDir::lock(path).error().code() == ErrorCode::kConflict);
+    }
+    SECTION("another directory has one of its own") {
+        const auto second = StateDir::lock(other, std::move(passed));
+        CHECK(second.has_value());
+        CHECK(StateDir::lock(other).error().code() == ErrorCode::kConflict);
+        CHECK(StateDir::lock(path).has_value());
+    }
+    SECTION("another directory that is held is not to be had by it") {
+        const auto held = StateDir::lock(other);
+        CHECK(StateDir::lock(other, std::move(passed)).error().code() == ErrorCode::kConflict);
+    }
 }
 
 TEST_CASE("a directory that is open to others is refused, unless it is empty", "[cli][state_dir]") {

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstring>
+#include <future>
 #include <stdexcept>
 #include <utility>
 
@@ -108,7 +109,8 @@ TestServer::TestServer(
     ConnectionLimits limits,
     const std::string& listen,
     Trust trust,
-    std::shared_ptr<TlsContext> tls)
+    std::shared_ptr<TlsContext> tls,
+    InheritedSocket inherited)
     : application_(make_test_application(sockets_)) {
     limits.sweep_period = std::chrono::milliseconds(20);
     if (trust == Trust::kSameUser) {
@@ -120,7 +122,8 @@ TestServer::TestServer(
         application_,
         limits,
         [this](const AccessRecord& record) { records_.push_back(record); },
-        std::move(tls));
+        std::move(tls),
+        std::move(inherited));
     REQUIRE(listener.has_value());
     listener_ = std::move(listener).value();
     port_ = listener_->port();
@@ -132,6 +135,23 @@ void TestServer::begin_stop() {
     if (!std::exchange(stopping_, true)) {
         boost::asio::post(io_, [this] { listener_->stop(std::chrono::milliseconds(500), [] {}); });
     }
+}
+
+bool TestServer::pause(std::chrono::milliseconds patience) {
+    std::promise<bool> drained;
+    boost::asio::post(
+        io_, [&] { listener_->pause(patience, [&drained](bool all) { drained.set_value(all); }); });
+    return drained.get_future().get();
+}
+
+void TestServer::resume() {
+    boost::asio::post(io_, [this] { listener_->resume(); });
+}
+
+InheritedSocket TestServer::pass_on() {
+    std::promise<InheritedSocket> passed;
+    boost::asio::post(io_, [&] { passed.set_value(listener_->pass_on().value()); });
+    return passed.get_future().get();
 }
 
 void TestServer::stop() {

@@ -7,6 +7,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -53,7 +54,8 @@ class TestServer {
         ConnectionLimits limits = {},
         const std::string& listen = "127.0.0.1:0",
         Trust trust = Trust::kToken,
-        std::shared_ptr<TlsContext> tls = nullptr);
+        std::shared_ptr<TlsContext> tls = nullptr,
+        InheritedSocket inherited = {});
     ~TestServer();
     TestServer(const TestServer&) = delete;
     TestServer& operator=(const TestServer&) = delete;
@@ -63,6 +65,10 @@ class TestServer {
     /// Stops the listener; stop() waits until its thread has ended.
     void begin_stop();
     void stop();
+    /// Listener::pause(): what `done` learns. resume() and pass_on() likewise.
+    bool pause(std::chrono::milliseconds patience);
+    void resume();
+    InheritedSocket pass_on();
     /// Until a WebSocket's handler has returned.
     void wait_for_end_of_run() const;
     /// How the last WebSocket's receive() or send() failed, after it ended.

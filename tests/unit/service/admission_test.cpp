@@ -114,6 +114,9 @@ TEST_CASE_METHOD(AdmissionFixture, "places are numbers and ids", "[service][admi
     REQUIRE(random.has_value());
     CHECK(random.value().value().size() == 36);
     CHECK(random.value().value()[14] == '4');
+    CHECK(admission->clients() == 2);
+    one = admission->claim_kernel_id("k2");
+    CHECK(admission->clients() == 2);
 }
 
 TEST_CASE_METHOD(AdmissionFixture, "a spare leaves a client's place", "[service][admission]") {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/server_parts.hpp"
+
+#include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/serve/egress_setup.hpp"
+#include "kernel-manager/service/environment_choice.hpp"
+#include "kernel-manager/store/store.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::cli {
+
+namespace asio = boost::asio;
+
+Result<ServiceStart> plan_service(const ServePlan& plan) {
+    BOOST_OUTCOME_TRY(
+        ServiceStart start,
+        begin_service(
+            {plan.sessions_max,
+             plan.allow_degraded,
+             plan.image,
+             plan.kernels,
+             plan.foreign_kernels,
+             plan.while_preparing}));
+    session::ServiceConfig& config = start.config;
+    if (!config.preparing) {
+        print_not_offered(config.catalog);
+    }
+    if (!plan.inputs.empty()) {
+        BOOST_OUTCOME_TRY(config.inputs, session::InputsDirectory::open(plan.inputs));
+    }
+    config.zygotes = plan.zygotes;
+    config.preload = plan.preload;
+    config.package_index = plan.package_index;
+    // For agents, who mostly ask for nothing in particular, and for Jupyter's front ends.
+    session::Prespawn agents;
+    agents.count = plan.prespawn_count;
+    session::Prespawn kernels = agents;
+    kernels.options.limits = plan.kernel_limits;
+    if (const auto language =
+            jupyter::language_of(plan.default_kernel_name, config.catalog.languages())) {
+        kernels.options.language = *language;
+        session::name_environment(config.catalog, kernels.options);
+    }
+    config.prespawn = {agents, kernels};
+    config.prespawn_most = plan.prespawn_most;
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "session", {{"message", line}});
+    };
+    config.consecutive_failures = plan.consecutive_failures;
+    config.freeze_after = plan.freeze_after;
+    config.log_ready = [](std::chrono::milliseconds took) {
+        log_event(LogLevel::kInfo, "ready", {{"warming_ms", took.count()}});
+    };
+    config.log_frozen = [](const std::string& session_id, bool frozen) {
+        log_event(LogLevel::kInfo, frozen ? "frozen" : "thawed", {{"session", session_id}});
+    };
+    config.log_limit = [](const std::string& session_id,
+                          const std::string& execution_id,
+                          const session::LimitHit& hit) {
+        log_event(
+            LogLevel::kInfo,
+            "limit",
+            {{"session", session_id},
+             {"execution", execution_id},
+             {"reason", to_string(hit.reason)},
+             {"message", hit.message}});
+    };
+    return start;
+}
+
+OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
+    if (!plan.store) {
+        return {};
+    }
+    const auto log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "store", {{"message", line}});
+    };
+    auto opened = store::Store::open(directory + "/history.db", log);
+    if (opened.has_error()) {
+        log("it is not used: " + opened.error().message());
+        // A request for the server's health needs no token: only the log says where and why.
+        return {nullptr, "the store could not be opened; nothing is remembered"};
+    }
+    return {std::move(opened).value(), ""};
+}
+
+Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
+    asio::io_context& io, const ServePlan& plan, std::string directory) {
+    jupyter::ZmqFrontConfig config;
+    config.transport = plan.transport;
+    config.directory = std::move(directory);
+    config.log = [](const std::string& line) {
+        log_event(LogLevel::kWarning, "zmq", {{"message", line}});
+    };
+    return jupyter::ZmqFront::create(io, std::move(config));
+}
+
+Result<Providers> make_providers(
+    asio::io_context& io, const ServePlan& plan, const std::string& directory) {
+    Providers made;
+    BOOST_OUTCOME_TRY(made.egress, make_egress_service(io, plan.egress, directory + "/egress"));
+    BOOST_OUTCOME_TRY(
+        made.tools, ToolsSetup::create(io, plan.tool_servers, plan.egress.certificates, directory));
+    return made;
+}
+
+}  // namespace cellkeep::cli

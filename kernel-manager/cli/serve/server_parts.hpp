@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts that `cellkeep serve` is put together from, each made of what the plan says.
+#pragma once
+
+#include "kernel-manager/cli/serve/fronts.hpp"
+#include "kernel-manager/cli/serve/serve_plan.hpp"
+#include "kernel-manager/cli/serve/service_setup.hpp"
+#include "kernel-manager/cli/serve/tools_setup.hpp"
+#include "kernel-manager/egress/egress_service.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_front.hpp"
+#include "protocol/support/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <string>
+
+namespace cellkeep::cli {
+
+/// What every session needs, and the kernels that are made in advance.
+Result<ServiceStart> plan_service(const ServePlan& plan);
+
+/// The store of the state directory, unless the plan wants none.
+OpenedStore open_store(const ServePlan& plan, const std::string& directory);
+
+Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
+    boost::asio::io_context& io, const ServePlan& plan, std::string directory);
+
+/// What sessions may use outside their sandboxes.
+struct Providers {
+    std::shared_ptr<egress::EgressService> egress;  // null: no network
+    std::unique_ptr<ToolsSetup> tools;
+};
+
+Result<Providers> make_providers(
+    boost::asio::io_context& io, const ServePlan& plan, const std::string& directory);
+
+}  // namespace cellkeep::cli

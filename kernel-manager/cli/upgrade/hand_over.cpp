@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/upgrade/hand_over.hpp"
+
+#include "protocol/message.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+namespace cellkeep::cli {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+constexpr int kFirstPassed = 3;  // behind the standard streams
+
+Error not_a_hand_over(const std::string& why) {
+    return {ErrorCode::kProtocol, "take-over: " + why};
+}
+
+/// Null: there is none of that name and type.
+template <typename T>
+std::optional<T> find_value(const json& object, const char* name) {
+    const auto found = object.find(name);
+    if (found == object.end()) {
+        return std::nullopt;
+    }
+    bool fits = found->is_number_integer();
+    if constexpr (std::is_same_v<T, std::string>) {
+        fits = found->is_string();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        fits = found->is_boolean();
+    }
+    return fits ? std::optional(found->template get<T>()) : std::nullopt;
+}
+
+/// Takes an open descriptor.
+Result<UniqueFd> take_descriptor(const json& object, const char* name) {
+    const auto fd = find_value<int>(object, name);
+    if (!fd || *fd < kFirstPassed || ::fcntl(*fd, F_SETFD, FD_CLOEXEC) != 0) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            std::string("take-over: \"") + name + "\" names no open descriptor");
+    }
+    return UniqueFd(*fd);
+}
+
+Status take_socket(const json& object, InheritedSockets& sockets) {
+    const auto address = object.is_object() ? find_value<std::string>(object, "address")
+                                            : std::optional<std::string>();
+    const auto owns_path = object.is_object() ? find_value<bool>(object, "owns_path") : false;
+    const auto of_manager = object.is_object() ? find_value<bool>(object, "of_manager") : false;
+    if (!address || !owns_path || !of_manager) {
+        return not_a_hand_over("a socket has no address, owns_path or of_manager");
+    }
+    InheritedSockets::Entry entry;
+    entry.address = *address;
+    entry.of_manager = *of_manager;
+    BOOST_OUTCOME_TRY(entry.socket.fd, take_descriptor(object, "fd"));
+    BOOST_OUTCOME_TRY(const auto found, http::address_of(entry.socket.fd));
+    if (*owns_path) {
+        if (found.path.empty()) {
+            return not_a_hand_over("a socket without a path is said to own one");
+        }
+        BOOST_OUTCOME_TRY(entry.socket.file, http::UnixSocketFile::adopt(found.path));
+    }
+    return sockets.add(std::move(entry));
+}
+
+}  // namespace
+
+std::vector<int> HandOver::descriptors() const {
+    std::vector<int> all{state_lock.get()};
+    for (const auto& entry : sockets.entries()) {
+        all.push_back(entry.socket.fd.get());
+    }
+    return all;
+}
+
+std::string to_text(const HandOver& hand_over) {
+    json sockets = json::array();
+    for (const auto& entry : hand_over.sockets.entries()) {
+        sockets.push_back(
+            {{"address", entry.address},
+             {"fd", entry.socket.fd.get()},
+             {"owns_path", entry.socket.file.has_value()},
+             {"of_manager", entry.of_manager}});
+    }
+    const json document = {
+        {"format", kHandOverFormat},
+        {"version", hand_over.version},
+        {"token", hand_over.token},
+        {"sockets", std::move(sockets)},
+        {"state_lock", hand_over.state_lock.get()},
+        {"upgrades", hand_over.upgrades}};
+    return document.dump();
+}
+
+Result<HandOver> parse_hand_over(std::string_view text) {
+    BOOST_OUTCOME_TRY(const json document, protocol::parse_json(text, "take-over"));
+    if (!document.is_object() || find_value<int>(document, "format") != kHandOverFormat) {
+        return not_a_hand_over(
+            "this program reads format " + std::to_string(kHandOverFormat) + " alone");
+    }
+    const auto version = find_value<std::string>(document, "version");
+    const auto token = find_value<std::string>(document, "token");
+    const auto upgrades = find_value<std::uint64_t>(document, "upgrades");
+    const auto sockets = document.find("sockets");
+    if (!version || !token || !upgrades || sockets == document.end() || !sockets->is_array()) {
+        return not_a_hand_over("version, token, upgrades or sockets are missing");
+    }
+    HandOver hand_over;
+    hand_over.version = *version;
+    hand_over.token = *token;
+    hand_over.upgrades = *upgrades;
+    BOOST_OUTCOME_TRY(hand_over.state_lock, take_descriptor(document, "state_lock"));
+    for (const json& socket : *sockets) {
+        BOOST_OUTCOME_TRY(take_socket(socket, hand_over.sockets));
+    }
+    return hand_over;
+}
+
+Result<UniqueFd> seal_hand_over(const HandOver& hand_over) {
+    const std::string text = to_text(hand_over);
+    if (text.size() > kHandOverBytesMax) {
+        return Error(ErrorCode::kLimitExceeded, "take-over: there is too much to pass on");
+    }
+    UniqueFd file(::memfd_create("cellkeep-take-over", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!file) {
+        return Error::from_errno(errno, "memfd_create");
+    }
+    BOOST_OUTCOME_TRY(write_all(file.get(), text));
+    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
+        return Error::from_errno(errno, "fcntl(F_ADD_SEALS)");
+    }
+    return file;
+}
+
+Result<HandOver> take_hand_over(int fd) {
+    struct stat about {};
+    if (fd < kFirstPassed || ::fcntl(fd, F_GET_SEALS) != kSeals || ::fstat(fd, &about) != 0) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "take-over: descriptor " + std::to_string(fd) + " is no hand-over",
+            "Only a server that is replaced passes one: send it SIGUSR2.");
+    }
+    const UniqueFd file(fd);
+    if (about.st_size > static_cast<off_t>(kHandOverBytesMax)) {
+        return not_a_hand_over("it is too long");
+    }
+    std::string text(static_cast<std::size_t>(about.st_size), '\0');
+    const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+    if (got != about.st_size) {
+        return not_a_hand_over("it could not be read");
+    }
+    return parse_hand_over(text);
+}
+
+}  // namespace cellkeep::cli

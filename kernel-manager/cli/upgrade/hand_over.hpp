@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a server leaves to the program that takes its place in the same process (exec in place): a
+// JSON object in a sealed memfd, which names open descriptors by their numbers. It has a version,
+// so that a program which does not understand it never gets it (program_check.hpp).
+#pragma once
+
+#include "kernel-manager/cli/upgrade/inherited_sockets.hpp"
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cellkeep::cli {
+
+/// What this program writes and reads. A change of the meaning, and not only of a name that may be
+/// missing, is a new number.
+inline constexpr int kHandOverFormat = 1;
+inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
+
+struct HandOver {
+    std::string version;  // of the program that leaves it
+    std::string token;    // the administrator's, where the server made it
+    InheritedSockets sockets;
+    UniqueFd state_lock;         // of the state directory
+    std::uint64_t upgrades = 0;  // how often the program of this process was replaced
+
+    /// The descriptors that the other program has to get.
+    std::vector<int> descriptors() const;
+};
+
+std::string to_text(const HandOver& hand_over);
+/// Takes the descriptors that it names, which are closed on exec from then on. kProtocol for
+/// another format or form; kInvalidArgument for a descriptor that is not what it should be.
+Result<HandOver> parse_hand_over(std::string_view text);
+
+/// A memfd with the text, which nobody can change any more.
+Result<UniqueFd> seal_hand_over(const HandOver& hand_over);
+/// Takes such a descriptor. kInvalidArgument if it is none.
+Result<HandOver> take_hand_over(int fd);
+
+}  // namespace cellkeep::cli

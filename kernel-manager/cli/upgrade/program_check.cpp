@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/upgrade/program_check.hpp"
+
+#include "kernel-manager/cli/upgrade/hand_over.hpp"
+#include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/environments/bounded_command.hpp"
+#include "protocol/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace cellkeep::cli {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kShownBytesMax = 300;
+
+/// What is written last.
+std::string_view last_line(std::string_view text) {
+    const std::size_t end = text.find_last_not_of(" \r\n");
+    if (end == std::string_view::npos) {
+        return {};
+    }
+    text = text.substr(0, end + 1);
+    return text.substr(text.rfind('\n') + 1);
+}
+
+/// This process's environment, but what the service manager says to it alone.
+std::vector<std::string> own_environment() {
+    std::vector<std::string> variables;
+    for (char* const* at = ::environ; *at != nullptr; ++at) {
+        const std::string_view variable(*at);
+        if (!variable.starts_with("NOTIFY_SOCKET=") && !variable.starts_with("LISTEN_")) {
+            variables.emplace_back(variable);
+        }
+    }
+    return variables;
+}
+
+}  // namespace
+
+std::string take_over_answer() {
+    const json answer = {
+        {"take_over", {{"formats", json::array({kHandOverFormat})}, {"version", version_text()}}}};
+    return answer.dump() + "\n";
+}
+
+Result<std::string> read_take_over_answer(std::string_view said) {
+    const std::string_view line = last_line(said);
+    const auto refuse = [line] {
+        return Error(
+            ErrorCode::kProtocol,
+            "it says \"" + std::string(line.substr(0, kShownBytesMax)) +
+                "\", and not what it can take over");
+    };
+    const auto answer = protocol::parse_json(line, "answer");
+    if (answer.has_error() || !answer.value().is_object()) {
+        return refuse();
+    }
+    const auto said_so = answer.value().find("take_over");
+    if (said_so == answer.value().end() || !said_so->is_object()) {
+        return refuse();
+    }
+    const auto formats = said_so->find("formats");
+    const auto version = said_so->find("version");
+    if (formats == said_so->end() || !formats->is_array() || version == said_so->end() ||
+        !version->is_string()) {
+        return refuse();
+    }
+    const auto name = version->get<std::string>().substr(0, kShownBytesMax);
+    if (std::find(formats->begin(), formats->end(), json(kHandOverFormat)) == formats->end()) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "version " + name + " cannot read what this one hands over (format " +
+                std::to_string(kHandOverFormat) + ")");
+    }
+    return name;
+}
+
+Status check_program_file(const std::string& path) {
+    struct stat about {};
+    if (::stat(path.c_str(), &about) != 0) {
+        return Error::from_errno(errno, "stat(" + path + ")");
+    }
+    const auto refuse = [&path](const char* why) {
+        return Error(ErrorCode::kPermissionDenied, path + " " + why);
+    };
+    if (!S_ISREG(about.st_mode)) {
+        return refuse("is not a file");
+    }
+    if (about.st_uid != 0 && about.st_uid != ::geteuid()) {
+        return refuse("belongs to another user");
+    }
+    if ((about.st_mode & S_IWOTH) != 0) {
+        return refuse("can be written by everybody");
+    }
+    if (::access(path.c_str(), X_OK) != 0) {
+        return refuse("is not executable");
+    }
+    return ok();
+}
+
+Result<std::string> check_program(
+    const CommandLine& line, const std::string& folder, std::chrono::milliseconds patience) {
+    BOOST_OUTCOME_TRY(check_program_file(line.program));
+    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + folder + ")");
+    }
+    environments::BoundedCommand command;
+    command.argv = line.words;
+    command.argv.at(0) = line.program;
+    command.argv.emplace_back(kTakeOverCheckFlag);
+    command.environment = own_environment();
+    command.directory = folder;
+    command.runs_in = ".";  // the options may name files from here
+    command.deadline = std::chrono::steady_clock::now() + patience;
+    command.bytes_max = kTakeOverCheckBytesMax;
+    const auto done = environments::run_bounded(command);
+    std::error_code ignored;  // Ignored: it is private, and the next check uses it again.
+    (void)std::filesystem::remove_all(folder, ignored);
+    BOOST_OUTCOME_TRY(const environments::CommandEnd end, done);
+    if (!end.succeeded) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "its check failed: " + std::string(last_line(end.said).substr(0, kShownBytesMax)));
+    }
+    return read_take_over_answer(end.said);
+}
+
+}  // namespace cellkeep::cli

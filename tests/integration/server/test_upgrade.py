@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGUSR2: another program takes the server's place, or says that it cannot and the server goes on."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
+from modes import ModeServer
+from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place, words_of
+
+pytestmark = pytest.mark.both_modes
+
+
+@pytest.fixture(scope="module")
+def place(mode: str) -> Iterator[Place]:
+    with open_place(mode) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(mode: str, place: Place) -> Iterator[Server]:
+    with ModeServer(mode, *LEAN, *BARE) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def program_is_there(place: Place) -> Iterator[None]:
+    yield
+    place.put_program()
+
+
+def links_of(pid: int) -> list[str]:
+    """What a process has open, as far as it does not change meanwhile."""
+    links = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(fd))
+        except FileNotFoundError:
+            continue
+    return links
+
+
+def test_an_idle_server_is_replaced_in_its_own_process(server: Server) -> None:
+    before = server.record
+    Asked(server).wait_until_served()
+    assert server.record["pid"] == before["pid"] == server.process.pid
+    assert server.record["url"] == before["url"]
+    assert words_of(server)[-2] == "--take-over"
+    session = server.create()
+    assert session.value("6 * 7") == "42"
+    assert session.delete() == 204
+
+
+def test_it_is_replaced_again_and_again_and_keeps_nothing_of_before(server: Server) -> None:
+    def kinds() -> list[str]:
+        links = links_of(server.process.pid)
+        # It is written when the server begins to serve.
+        lasting = [link for link in links if not link.endswith("/server.json")]
+        return sorted(re.sub(r"[0-9]+", "N", link) for link in lasting)
+
+    Asked(server).wait_until_served()
+    length, open_then = len(words_of(server)), kinds()
+    for _ in range(3):
+        Asked(server).wait_until_served()
+    assert len(words_of(server)) == length
+    wait_until(lambda: kinds() == open_then, SECONDS_MAX, f"as many descriptors: {open_then}")
+    assert news(server)[-1]["upgrades"] >= 4
+
+
+def test_no_client_is_refused_meanwhile(server: Server) -> None:
+    """Each on a connection of its own."""
+    over = threading.Event()
+    statuses: list[int] = []
+
+    def knock() -> None:
+        while not over.is_set():
+            answer = requests.get(server.url + "/healthz", timeout=SECONDS_MAX)
+            statuses.append(answer.status_code)
+
+    failures: list[BaseException] = []
+
+    def watch() -> None:
+        try:
+            knock()
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        for _ in range(3):
+            Asked(server).wait_until_served()
+    finally:
+        over.set()
+        thread.join()
+    assert failures == []
+    assert set(statuses) == {200}
+
+
+def test_a_session_is_waited_for_and_keeps_its_variables(server: Server) -> None:
+    session = server.create()
+    session.execute("x = 41")
+    started = server.record["started_at"]
+    asked = Asked(server)
+    assert session.info["id"] in asked.wait("waiting")["for"]
+    assert session.value("x + 1") == "42"
+    assert [item["event"] for item in news(server, "stopping")] == []
+    server.attach()
+    assert server.record["started_at"] == started
+    assert session.delete() == 204
+    asked.wait_until_served()
+    assert server.get(session.path).status_code in (404, 410)
+
+
+def test_an_execution_that_runs_has_one_answer_and_its_stream_goes_on(server: Server) -> None:
+    session = server.create()
+    events = session.events(
+        "import os, time\nprint('before', flush=True)\n"
+        "while not os.path.exists('go'):\n    time.sleep(0.01)\nprint('behind')"
+    )
+    assert wait_for(events, "stdout")["text"] == "before\n"
+    asked = Asked(server)
+    asked.wait("waiting")
+    assert server.request("PUT", session.path + "/files/go", data=b"").ok
+    rest = list(events)
+    assert "".join(event["text"] for event in rest if event["type"] == "stdout") == "behind\n"
+    assert [event["type"] for event in rest].count("finished") == 1
+    assert len(server.get(session.path + "/executions").json()["executions"]) == 1
+    session.delete()
+    asked.wait_until_served()
+
+
+def test_a_second_signal_changes_nothing(server: Server, place: Place) -> None:
+    """While the other program is asked: it answers when the test says so."""
+    began, gate = place.folder / "began", place.folder / "gate"
+    os.mkfifo(gate)
+    os.chmod(gate, 0o666)
+    # By the same name, so that the next program is looked for in the same place.
+    go_on = f'exec -a {place.path} {place.real} "$@"'
+    place.put_script(f"touch {began}", f"read -r line < {gate}", go_on, first="#!/bin/bash")
+    asked = Asked(server)
+    wait_until(began.exists, SECONDS_MAX, "the program is asked")
+    Asked(server).wait("already_under_way")
+    gate.write_text("go on\n", encoding="utf-8")
+    # As the program that takes over, the script asks once more.
+    asked.wait("leaving")
+    gate.write_text("go on\n", encoding="utf-8")
+    asked.wait_until_served()
+    assert [item["outcome"] for item in news(server)[asked.before :]] == [
+        "already_under_way",
+        "leaving",
+        "taken_over",
+    ]
+    gate.unlink()
+    began.unlink()
+
+
+def refuse_missing(place: Place) -> None:
+    place.clear()
+
+
+def refuse_folder(place: Place) -> None:
+    place.clear()
+    place.path.mkdir()
+
+
+def refuse_foreign(place: Place) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    place.put_script("exit 0")
+    os.chown(place.path, 65_533, 65_533)
+
+
+ANSWER = """echo '{"take_over":{"formats":[%s],"version":"9.9.9"}}'"""
+REFUSALS = {
+    "missing": (refuse_missing, "No such file"),
+    "folder": (refuse_folder, "is not a file"),
+    "foreign": (refuse_foreign, "belongs to another user"),
+    "not executable": (lambda place: place.put_script("exit 0", mode=0o644), "is not executable"),
+    "open to all": (lambda place: place.put_script("exit 0", mode=0o757), "written by everybody"),
+    "no program": (lambda place: place.put_script(first="hello"), "Exec format error"),
+    "refuses": (
+        lambda place: place.put_script("echo first", "echo too old >&2", "exit 3"),
+        "its check failed: too old",
+    ),
+    "crashes": (lambda place: place.put_script("kill -SEGV $$"), "its check failed: "),
+    "says nothing": (lambda place: place.put_script("exit 0"), 'it says ""'),
+    "says something else": (lambda place: place.put_script("echo hello"), 'it says "hello"'),
+    "says half of it": (
+        lambda place: place.put_script("""echo '{"take_over":{}}'"""),
+        'it says "{',
+    ),
+    "reads another format": (
+        lambda place: place.put_script(ANSWER % "2, 999"),
+        "version 9.9.9 cannot read",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_program_that_cannot_take_over_is_refused(server: Server, place: Place, case: str) -> None:
+    put, reason = REFUSALS[case]
+    put(place)
+    started = server.record["started_at"]
+    said = Asked(server).wait("refused")
+    assert reason in said["message"], said
+    server.attach()
+    assert server.record["started_at"] == started
+    assert server.get("/healthz").status_code == 200
+    assert not (server.state_dir / "upgrade").exists()
+
+
+def test_a_program_that_cannot_be_executed_in_the_end_changes_nothing(
+    server: Server, place: Place
+) -> None:
+    """It passes the check and is gone."""
+    place.put_script(f'{place.real} "$@"', f"rm -f {place.path}")
+    before = server.record
+    said = Asked(server).wait("failed")
+    assert "No such file" in said["message"]
+
+    def serves_again() -> bool:
+        server.attach()
+        return server.record["started_at"] != before["started_at"]
+
+    wait_until(serves_again, SECONDS_MAX, "the server goes on")
+    assert (server.record["pid"], server.record["url"]) == (before["pid"], before["url"])
+    session = server.create()
+    assert session.value("6 * 7") == "42"
+    session.delete()
+    place.put_program()
+    Asked(server).wait_until_served()
+
+
+def begin_request(server: Server) -> socket.socket:
+    """One whose body does not come: the server answers it as long as it waits."""
+    host, port = server.url.removeprefix("http://").split(":")
+    client = socket.create_connection((host, int(port)), SECONDS_MAX)
+    head = f"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n".encode())
+    return client
+
+
+def test_a_request_that_takes_too_long_ends_the_upgrade_and_has_its_answer(server: Server) -> None:
+    with begin_request(server) as client:
+        said = Asked(server).wait("refused")
+        assert "requests were still being answered" in said["message"]
+        assert server.get("/healthz").status_code == 200
+        client.sendall(b"{}")
+        assert client.recv(100).startswith(b"HTTP/1.1 201 ")
+    for info in server.get("/v1/sessions").json()["sessions"]:
+        assert server.request("DELETE", f"/v1/sessions/{info['id']}").status_code == 204
+    Asked(server).wait_until_served()
+
+
+def test_a_session_that_the_last_request_makes_is_waited_for(server: Server) -> None:
+    with begin_request(server) as client:
+        asked = Asked(server)
+        # Whether it comes before the pause or in it.
+        started = server.record["started_at"]
+        client.sendall(b"{}")
+        assert client.recv(100).startswith(b"HTTP/1.1 201 ")
+        asked.wait("waiting")
+    (info,) = server.get("/v1/sessions").json()["sessions"]
+    server.attach()
+    assert server.record["started_at"] == started
+    assert server.request("DELETE", f"/v1/sessions/{info['id']}").status_code == 204
+    asked.wait_until_served()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="other users' descriptors are seen by root alone")
+def test_no_descriptor_of_the_server_is_in_a_session(server: Server) -> None:
+    Asked(server).wait_until_served()
+    session = server.create()
+    session.execute("x = 1")
+    lock = str(server.state_dir / "lock")
+    port = int(server.url.rsplit(":", 1)[1])
+    listening = {
+        f"socket:[{line.split()[9]}]"
+        for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+        if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+    }
+    own = links_of(server.process.pid)
+    assert listening & set(own) and lock in own  # the control
+    children = server.children()
+    assert children
+    for child in children:
+        links = links_of(child.pid)
+        assert not listening & set(links)
+        assert lock not in links
+        assert not [link for link in links if "cellkeep-take-over" in link]
+    session.delete()
+
+
+def test_the_state_directory_stays_this_servers(server: Server) -> None:
+    Asked(server).wait_until_served()
+    command = [binary(), "serve", "--listen", "127.0.0.1:0", "--state-dir", str(server.state_dir)]
+    other = subprocess.run(
+        [*server.prefix, *command], capture_output=True, text=True, timeout=SECONDS_MAX
+    )
+    assert other.returncode == 1
+    assert f"in use by the server with pid {server.process.pid}" in other.stderr
+
+
+def test_a_server_that_waits_stops_for_a_signal(mode: str, place: Place) -> None:
+    with ModeServer(mode, *LEAN, *BARE) as server:
+        session = server.create()
+        Asked(server).wait("waiting")
+        assert session.value("1 + 1") == "2"

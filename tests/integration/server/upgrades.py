@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers whose program is replaced while they run.
+
+They are started from a path of the test's own, so that the test decides what is there when the signal comes:
+the program itself, or a script.
+"""
+
+import contextlib
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness import Server, binary, wait_until
+from modes import open_folder
+
+SECONDS_MAX = 60
+# A server at rest: nothing is made in advance.
+BARE = ("--prespawn-count", "0", "--no-zygotes")
+
+
+class Place:
+    """The path that servers are started from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.real = str(Path(binary()).resolve())
+        self.folder = folder
+        self.path = folder / "cellkeep"
+        self.put_program()
+
+    def put_program(self) -> None:
+        self.clear()
+        self.path.symlink_to(self.real)
+
+    def put_script(self, *lines: str, mode: int = 0o755, first: str = "#!/bin/sh") -> None:
+        self.clear()
+        self.path.write_text("\n".join([first, *lines, ""]), encoding="utf-8")
+        self.path.chmod(mode)
+
+    def clear(self) -> None:
+        if self.path.is_dir() and not self.path.is_symlink():
+            self.path.rmdir()
+        self.path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def open_place(mode: str) -> Iterator[Place]:
+    """In it the program under test is what is at the path."""
+    with open_folder(mode) as folder, pytest.MonkeyPatch.context() as patch:
+        made = Place(folder)
+        patch.setenv("CELLKEEP_BINARY", str(made.path))
+        yield made
+
+
+def news(server: Server, event: str = "upgrade") -> list[dict]:
+    """What the log says of upgrades."""
+    lines = (line for line in server.output().splitlines() if line.startswith("{"))
+    return [said for said in map(json.loads, lines) if said["event"] == event]
+
+
+class Asked:
+    """The signal was sent: what came of it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.before = len(news(server))
+        server.process.send_signal(signal.SIGUSR2)
+
+    def wait(self, outcome: str) -> dict:
+        def said() -> list[dict]:
+            since = news(self.server)[self.before :]
+            return [one for one in since if one["outcome"] == outcome]
+
+        wait_until(lambda: bool(said()), SECONDS_MAX, f"the log says {outcome}")
+        return said()[0]
+
+    def wait_until_served(self) -> None:
+        """Until the other program serves."""
+        started = self.server.record["started_at"]
+        self.wait("taken_over")
+
+        def is_served() -> bool:
+            self.server.attach()
+            return self.server.record["started_at"] != started
+
+        wait_until(is_served, SECONDS_MAX, "the other program serves")
+
+
+def words_of(server: Server) -> list[str]:
+    return psutil.Process(server.process.pid).cmdline()

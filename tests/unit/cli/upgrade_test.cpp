@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/upgrade/upgrade.hpp"
+
+#include "kernel-manager/cli/upgrade/service_notice.hpp"
+#include "kernel-manager/cli/upgrade/upgrade_news.hpp"
+#include "kernel-manager/cli/upgrade/upgrade_signal.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+#include <boost/asio/post.hpp>
+#include <catch2/catch.hpp>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using cellkeep::test::TemporaryDirectory;
+using News = Upgrade::News;
+using Texts = std::vector<std::string>;
+
+/// A server as an upgrade sees it.
+struct FakeServer {
+    boost::asio::io_context io{1};
+    std::atomic<int> checks = 0;
+    Result<std::string> answer = std::string("2.0");
+    Texts in_the_way;
+    bool drains = true;
+    std::function<void()> while_paused = [] {};
+    Status left = ok();
+    int pauses = 0;
+    int resumes = 0;
+    int leaves = 0;
+    std::vector<std::pair<News, Texts>> told;
+    std::function<void(News)> on_news = [](News) {};
+    std::shared_ptr<Upgrade> upgrade = Upgrade::create(io, hooks());
+
+    Upgrade::Hooks hooks() {
+        return {
+            .check =
+                [this] {
+                    ++checks;
+                    return answer;
+                },
+            .in_the_way = [this] { return in_the_way; },
+            .pause =
+                [this](std::chrono::milliseconds patience, std::function<void(bool)> done) {
+                    CHECK(patience == kUpgradePausePatience);
+                    ++pauses;
+                    while_paused();
+                    boost::asio::post(io, [this, done = std::move(done)] { done(drains); });
+                },
+            .resume = [this] { ++resumes; },
+            .leave =
+                [this] {
+                    ++leaves;
+                    return left;
+                },
+            .tell =
+                [this](News news, const Texts& texts) {
+                    told.emplace_back(news, texts);
+                    on_news(news);
+                }};
+    }
+    Texts news() const {
+        static const Texts names{"refused", "waiting", "already", "leaving"};
+        Texts all;
+        for (const auto& [news, texts] : told) {
+            all.push_back(names.at(static_cast<std::size_t>(news)));
+        }
+        return all;
+    }
+    void run() {
+        upgrade->begin();
+        (void)io.run();
+    }
+};
+
+TEST_CASE("a server with nothing in the way is left", "[cli][upgrade]") {
+    FakeServer server;
+    server.run();
+    CHECK(server.news() == Texts{"leaving"});
+    CHECK(server.told[0].second == Texts{"2.0"});
+    CHECK(server.pauses == 1);
+    CHECK(server.leaves == 1);
+    CHECK(server.resumes == 0);
+    // It has left.
+    server.upgrade->begin();
+    server.io.restart();
+    (void)server.io.run();
+    CHECK(server.told.size() == 1);
+}
+
+TEST_CASE("a program that cannot take over stops nothing", "[cli][upgrade]") {
+    FakeServer server;
+    server.answer = Error(ErrorCode::kUnavailable, "too old", "Take another.");
+    server.run();
+    CHECK(server.news() == Texts{"refused"});
+    CHECK(server.told[0].second == Texts{"too old", "Take another."});
+    CHECK(server.pauses == 0);
+    CHECK(server.leaves == 0);
+    // The next wish is looked at anew.
+    server.answer = std::string("3.0");
+    server.io.restart();
+    server.run();
+    CHECK(server.news() == Texts{"refused", "leaving"});
+}
+
+TEST_CASE("what is in the way is waited for, and the program asked again", "[cli][upgrade]") {
+    FakeServer server;
+    server.in_the_way = {"ses_1", "bat_1"};
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.pauses == 0);
+            CHECK(server.checks == 1);
+            boost::asio::post(server.io, [&server] { server.in_the_way.clear(); });
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.told[0].second == Texts{"ses_1", "bat_1"});
+    CHECK(server.checks == 2);
+    CHECK(server.leaves == 1);
+}
+
+TEST_CASE("a program that has become another meanwhile is refused", "[cli][upgrade]") {
+    FakeServer server;
+    server.in_the_way = {"ses_1"};
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            server.answer = Error(ErrorCode::kProtocol, "no program");
+            server.in_the_way.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "refused"});
+    CHECK(server.pauses == 0);
+}
+
+TEST_CASE("another wish meanwhile changes nothing", "[cli][upgrade]") {
+    FakeServer server;
+    server.in_the_way = {"ses_1"};
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            server.upgrade->begin();
+            server.in_the_way.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "already", "leaving"});
+    CHECK(server.leaves == 1);
+}
+
+TEST_CASE("a session that the last request makes is waited for", "[cli][upgrade]") {
+    FakeServer server;
+    server.while_paused = [&server] {
+        if (server.pauses == 1) {
+            server.in_the_way = {"ses_late"};
+        }
+    };
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.leaves == 0);
+            server.in_the_way.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.pauses == 2);
+}
+
+TEST_CASE("requests that are not answered in time end the pause", "[cli][upgrade]") {
+    FakeServer server;
+    server.drains = false;
+    server.run();
+    CHECK(server.news() == Texts{"refused"});
+    CHECK(server.resumes == 1);
+    CHECK(server.leaves == 0);
+}
+
+TEST_CASE("a server that cannot leave goes on", "[cli][upgrade]") {
+    FakeServer server;
+    server.left = Error(ErrorCode::kSystem, "no descriptor is left");
+    server.run();
+    CHECK(server.news() == Texts{"refused"});
+    CHECK(server.resumes == 1);
+    server.left = ok();
+    server.io.restart();
+    server.run();
+    CHECK(server.news() == Texts{"refused", "leaving"});
+}
+
+TEST_CASE("nothing comes of an upgrade when the server ends", "[cli][upgrade]") {
+    FakeServer server;
+    SECTION("while it waits") {
+        server.in_the_way = {"ses_1"};
+        server.on_news = [&server](News /*news*/) { server.upgrade->stop(); };
+        server.run();
+        CHECK(server.news() == Texts{"waiting"});
+    }
+    SECTION("while clients get their answers") {
+        server.while_paused = [&server] { server.upgrade->stop(); };
+        server.run();
+        CHECK(server.told.empty());
+    }
+    SECTION("before") {
+        server.upgrade->stop();
+        server.run();
+        CHECK(server.checks == 0);
+    }
+    CHECK(server.leaves == 0);
+}
+
+TEST_CASE("the log names kUpgradeNamedMax of what is in the way", "[cli][upgrade]") {
+    const Texts most(kUpgradeNamedMax, "ses");
+    CHECK(describe_news(News::kWaiting, most)["for"].size() == kUpgradeNamedMax);
+    const Texts more(kUpgradeNamedMax + 1, "ses");
+    const auto fields = describe_news(News::kWaiting, more);
+    CHECK(fields["outcome"] == "waiting");
+    CHECK(fields["for"].size() == kUpgradeNamedMax);
+    CHECK(fields["count"] == kUpgradeNamedMax + 1);
+}
+
+TEST_CASE("the log has the reason of a refusal, and its hint", "[cli][upgrade]") {
+    CHECK(
+        describe_news(News::kRefused, {"why", "what to do"}) ==
+        nlohmann::json{{"outcome", "refused"}, {"message", "why"}, {"hint", "what to do"}});
+    CHECK_FALSE(describe_news(News::kRefused, {"why"}).contains("hint"));
+    CHECK(describe_news(News::kAlready, {})["outcome"] == "already_under_way");
+    CHECK(describe_news(News::kLeaving, {"2.0"})["to"] == "2.0");
+}
+
+/// A manager's socket.
+class Manager {
+ public:
+    explicit Manager(const std::string& path, bool is_abstract = false)
+        : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::memcpy(address.sun_path, path.c_str(), path.size());
+        if (is_abstract) {
+            address.sun_path[0] = '\0';
+        }
+        const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+        REQUIRE(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), bytes) == 0);
+        REQUIRE(::setenv("NOTIFY_SOCKET", path.c_str(), 1) == 0);
+    }
+    Manager(const Manager&) = delete;
+    Manager& operator=(const Manager&) = delete;
+    ~Manager() { (void)::unsetenv("NOTIFY_SOCKET"); }
+
+    std::string read() {
+        std::array<char, 256> text{};
+        const ssize_t got = ::recv(fd_.get(), text.data(), text.size(), MSG_DONTWAIT);
+        return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+    }
+
+ private:
+    UniqueFd fd_;
+};
+
+TEST_CASE("a service manager hears what the server says", "[cli][upgrade]") {
+    const TemporaryDirectory directory;
+    const bool is_abstract = GENERATE(false, true);
+    Manager manager(
+        (is_abstract ? "@cellkeep-" + std::to_string(::getpid()) : directory.path()) + "/n",
+        is_abstract);
+    REQUIRE(notify_manager(ready_notice("serves")).has_value());
+    CHECK(manager.read() == "READY=1\nSTATUS=serves\n");
+    const std::chrono::steady_clock::time_point at(1'234'567us);
+    REQUIRE(notify_manager(reloading_notice(at)).has_value());
+    CHECK(manager.read() == "RELOADING=1\nMONOTONIC_USEC=1234567\n");
+    REQUIRE(notify_manager(stopping_notice()).has_value());
+    CHECK(manager.read() == "STOPPING=1\n");
+}
+
+TEST_CASE("without a manager, or with one that is not there, nothing is said", "[cli][upgrade]") {
+    CHECK(notify_manager(stopping_notice()).has_value());
+    const std::string path = GENERATE(
+        as<std::string>(),
+        "",
+        "relative",
+        "/nowhere/notify",
+        "@nobody-binds-this",
+        std::string(200, '/'));
+    CAPTURE(path);
+    REQUIRE(::setenv("NOTIFY_SOCKET", path.c_str(), 1) == 0);
+    CHECK(notify_manager(stopping_notice()).error().code() == ErrorCode::kUnavailable);
+    (void)::unsetenv("NOTIFY_SOCKET");
+}
+
+TEST_CASE("a signal that comes before the server looks is not lost", "[cli][upgrade]") {
+    sigset_t before;
+    REQUIRE(::pthread_sigmask(SIG_BLOCK, nullptr, &before) == 0);
+    REQUIRE(hold_upgrade_signal().has_value());
+    REQUIRE(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
+    boost::asio::io_context io(1);
+    int came = 0;
+    std::shared_ptr<UpgradeSignal> signal;
+    auto made = UpgradeSignal::create(io, [&] {
+        if (++came == 2) {
+            signal->stop();
+        } else {
+            // Two that come at once are one.
+            CHECK(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
+            CHECK(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
+        }
+    });
+    REQUIRE(made.has_value());
+    signal = std::move(made).value();
+    signal->start();
+    (void)io.run_for(20s);
+    CHECK(came == 2);
+    REQUIRE(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+}
+
+}  // namespace
+}  // namespace cellkeep::cli
