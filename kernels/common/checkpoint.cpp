@@ -35,7 +35,8 @@ bool has_link(const ProcessCensus& census) {
 using Threads = sandbox::CopyOrder::Threads;
 
 /// What becomes of other threads; nullopt: they are in the way.
-std::optional<Threads> choose(const ProcessCensus& census, const nlohmann::json& request) {
+std::optional<Threads> choose(
+    const ProcessCensus& census, const nlohmann::json& request, const CopyHooks::State& state) {
     const std::string on_threads = request.value("on_threads", std::string());
     if (census.threads == 0) {
         return Threads::kNone;
@@ -43,8 +44,9 @@ std::optional<Threads> choose(const ProcessCensus& census, const nlohmann::json&
     if (on_threads == "drop") {
         return Threads::kDrop;
     }
-    return on_threads == "carry" && sandbox::can_park_threads() ? std::optional(Threads::kCarry)
-                                                                : std::nullopt;
+    const bool carries =
+        on_threads == "carry" && state.carries_threads && sandbox::can_park_threads();
+    return carries ? std::optional(Threads::kCarry) : std::nullopt;
 }
 
 /// The name that the thread has given itself (PR_SET_NAME(2const)).
@@ -117,7 +119,7 @@ std::optional<nlohmann::json> Checkpoint::make(
     if (!census || !has_link(census.value())) {
         return refuse(protocol::kNotForkableSystem);
     }
-    const std::optional<Threads> threads = choose(census.value(), request);
+    const std::optional<Threads> threads = choose(census.value(), request, state);
     if (!threads) {
         return refuse(protocol::kNotForkableThreads, census.value().threads);
     }

@@ -18,6 +18,8 @@ class CopyHooks {
         std::vector<int> own_sockets;
         /// Something of the language's own runs between requests, such as a task of an event loop.
         bool goes_on = false;
+        /// Other threads can go on in the copy.
+        bool carries_threads = true;
     };
 
     CopyHooks() = default;

@@ -3,93 +3,80 @@
 
 #include "protocol/internal_request.hpp"
 
-#include <pybind11/stl.h>
-
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace cellkeep::kernels::python {
 
-namespace py = pybind11;
-
 namespace {
 
-/// User code can put anything in place of the kernel's own: Python's exceptions and failed casts.
-void say(const char* where, const std::exception& error) {
-    (void)std::fprintf(stderr, "cellkeep kernel: %s: %s\n", where, error.what());
+/// User code can put anything in place of the kernel's own.
+void say(const char* where, const std::string& error) {
+    (void)std::fprintf(stderr, "cellkeep kernel: %s: %s\n", where, error.c_str());
 }
 
-/// What asyncio's C half keeps of the loop that runs in a thread: it forgets the loop in a process
-/// with another number (CPython 3.11, Modules/_asynciomodule.c).
-struct RunningLoopHolder {
-    PyObject_HEAD PyObject* loop;
-    pid_t process;
-};
+/// What the method of the kernel's `copies` returns; null with an exception.
+Object ask_copies(
+    PyObject* kernel, const char* method, std::initializer_list<const Object*> arguments = {}) {
+    return call_method(attribute(kernel, "copies").get(), method, arguments);
+}
 
-/// The event loops that run in threads now. process: they are told that they run in it. Of a later
-/// Python, which keeps them elsewhere, none are known.
-py::list running_loops([[maybe_unused]] std::optional<pid_t> process) {
-    py::list loops;
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
-    PyInterpreterState* const interpreter = PyInterpreterState_Get();
-    for (PyThreadState* state = PyInterpreterState_ThreadHead(interpreter); state != nullptr;
-         state = PyThreadState_Next(state)) {
-        PyObject* const variables = state->dict;
-        PyObject* const found =
-            variables == nullptr
-                ? nullptr
-                : PyDict_GetItemString(variables, "__asyncio_running_event_loop__");
-        // Code in the sandbox can put anything there.
-        if (found == nullptr || std::string_view(Py_TYPE(found)->tp_name) != "_RunningLoopHolder") {
-            continue;
-        }
-        auto* const holder = reinterpret_cast<RunningLoopHolder*>(found);
-        if (holder->loop == nullptr || holder->loop == Py_None) {
-            continue;
-        }
-        if (process) {
-            holder->process = *process;
-        }
-        loops.append(py::reinterpret_borrow<py::object>(holder->loop));
+Result<bool> is_true(const Object& answer) {
+    const int truth = answer ? PyObject_IsTrue(answer.get()) : -1;
+    if (truth < 0) {
+        return take_error("copies");
     }
-#endif
-    return loops;
+    return truth == 1;
+}
+
+/// Of a list of ints.
+Status read_numbers(const Object& list, std::vector<int>& numbers) {
+    const Py_ssize_t count = list ? PyList_Size(list.get()) : -1;
+    for (Py_ssize_t at = 0; at < count; ++at) {
+        numbers.push_back(static_cast<int>(PyLong_AsLong(PyList_GetItem(list.get(), at))));
+    }
+    return count < 0 || PyErr_Occurred() != nullptr ? Status(take_error("copies")) : ok();
 }
 
 }  // namespace
 
-CopyHooks::State PythonCopyHooks::look() {
-    const py::gil_scoped_acquire locked;
-    try {
-        const py::object copies = kernel_.attr("copies");
-        if (py::cast<bool>(copies.attr("has_debugger")())) {
-            return {protocol::kNotForkableDebugger, {}, false};
-        }
-        const py::list loops = running_loops(std::nullopt);
-        return {
-            {},
-            py::cast<std::vector<int>>(copies.attr("own_sockets")(loops)),
-            py::cast<bool>(copies.attr("goes_on")())};
-    } catch (const std::exception& error) {
-        say("checkpoint", error);
-        return {protocol::kNotForkableSystem, {}, false};
+Object PythonCopyHooks::loops(std::optional<pid_t> process) const {
+    return find_loops_ == nullptr ? Object(PyList_New(0)) : find_loops_(process);
+}
+
+Status PythonCopyHooks::read_state(State& state) const {
+    BOOST_OUTCOME_TRY(const bool debugs, is_true(ask_copies(kernel_, "has_debugger")));
+    if (debugs) {
+        state.refusal = protocol::kNotForkableDebugger;
+        return ok();
     }
+    const Object running = loops(std::nullopt);
+    BOOST_OUTCOME_TRY(
+        read_numbers(ask_copies(kernel_, "own_sockets", {&running}), state.own_sockets));
+    BOOST_OUTCOME_TRY(state.goes_on, is_true(ask_copies(kernel_, "goes_on")));
+    return ok();
+}
+
+CopyHooks::State PythonCopyHooks::look() {
+    const Locked locked;
+    State state;
+    state.carries_threads = find_loops_ != nullptr;
+    if (const Status read = read_state(state); read.has_error()) {
+        say("checkpoint", read.error().message());
+        state.refusal = protocol::kNotForkableSystem;
+    }
+    return state;
 }
 
 void PythonCopyHooks::before_copy(bool carries_threads) {
     locked_.emplace();
     carries_threads_ = carries_threads;
-    try {
-        kernel_.attr("copies").attr("before_copy")();
-    } catch (const std::exception& error) {
-        say("checkpoint", error);
+    if (!ask_copies(kernel_, "before_copy")) {
+        say("checkpoint", take_exception());
     }
     if (!carries_threads_) {
         PyOS_BeforeFork();
@@ -100,24 +87,26 @@ void PythonCopyHooks::after_copy() {
     if (!carries_threads_) {
         PyOS_AfterFork_Parent();
     }
-    try {
-        kernel_.attr("copies").attr("after_copy")();
-    } catch (const std::exception& error) {
-        say("checkpoint", error);
+    if (!ask_copies(kernel_, "after_copy")) {
+        say("checkpoint", take_exception());
     }
     locked_.reset();
+}
+
+/// A function of its own: its objects have gone before the lock does.
+bool PythonCopyHooks::tell_rollback(bool reseed) const {
+    const Object renewed = make_bool(reseed);
+    const Object running = carries_threads_ ? loops(::getpid()) : Object(PyList_New(0));
+    return static_cast<bool>(ask_copies(kernel_, "after_rollback", {&renewed, &running}));
 }
 
 void PythonCopyHooks::after_rollback(bool reseed) {
     if (!carries_threads_) {
         PyOS_AfterFork_Child();
     }
-    try {
-        const py::list loops = carries_threads_ ? running_loops(::getpid()) : py::list();
-        kernel_.attr("copies").attr("after_rollback")(reseed, loops);
-    } catch (const std::exception& error) {
+    if (!tell_rollback(reseed)) {
         // Half a kernel: requests would be answered by a process that takes itself for a child.
-        say("rollback", error);
+        say("rollback", take_exception());
         std::_Exit(EXIT_FAILURE);
     }
     locked_.reset();

@@ -10,17 +10,24 @@
 #pragma once
 
 #include "kernels/common/copy_hooks.hpp"
+#include "kernels/python/python_object.hpp"
 
-#include <pybind11/pybind11.h>
+#include <sys/types.h>
 
 #include <optional>
 
 namespace cellkeep::kernels::python {
 
+/// running_loops() of running_loops.hpp.
+using FindLoops = Object (*)(std::optional<pid_t> process);
+
 class PythonCopyHooks final : public CopyHooks {
  public:
+    /// find_loops: null for an interpreter whose threads cannot go on in a copy.
+    explicit PythonCopyHooks(FindLoops find_loops) : find_loops_(find_loops) {}
+
     /// kernel: the Python kernel object, which outlives this.
-    void begin(pybind11::handle kernel) { kernel_ = kernel; }
+    void begin(PyObject* kernel) { kernel_ = kernel; }
 
     State look() override;
     void before_copy(bool carries_threads) override;
@@ -28,8 +35,14 @@ class PythonCopyHooks final : public CopyHooks {
     void after_rollback(bool reseed) override;
 
  private:
-    pybind11::handle kernel_;
-    std::optional<pybind11::gil_scoped_acquire> locked_;
+    Object loops(std::optional<pid_t> process) const;
+    Status read_state(State& state) const;
+    /// False with an exception.
+    bool tell_rollback(bool reseed) const;
+
+    const FindLoops find_loops_;
+    PyObject* kernel_ = nullptr;
+    std::optional<Locked> locked_;
     bool carries_threads_ = false;
 };
 

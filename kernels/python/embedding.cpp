@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/embedding.hpp"
 
-#include <pybind11/embed.h>
+#include "kernels/python/kernel_bindings.hpp"
+#include "kernels/python/python_object.hpp"
 
 #include <unistd.h>
 
@@ -69,15 +70,18 @@ class Config {
 
 /// What the site module does for an ordinary python: exit(), help() … and the environment's
 /// packages.
-void import_site(const std::string& environment) {
-    namespace py = pybind11;
-    const py::module_ site = py::module_::import("site");
-    site.attr("ENABLE_USER_SITE") = false;
-    site.attr("PREFIXES") = py::make_tuple(environment);
-    site.attr("setquit")();
-    site.attr("setcopyright")();
-    site.attr("sethelper")();
-    site.attr("addsitepackages")(py::none());
+Status import_site(const std::string& environment) {
+    const Object site = import_module("site");
+    const Object prefix = make_text(environment);
+    const Object prefixes = make_tuple({&prefix});
+    const Object no = make_bool(false);
+    const Object none = Object::none();
+    const bool done =
+        site && prefixes && PyObject_SetAttrString(site.get(), "ENABLE_USER_SITE", no.get()) == 0 &&
+        PyObject_SetAttrString(site.get(), "PREFIXES", prefixes.get()) == 0 &&
+        call_method(site.get(), "setquit") && call_method(site.get(), "setcopyright") &&
+        call_method(site.get(), "sethelper") && call_method(site.get(), "addsitepackages", {&none});
+    return done ? Status(ok()) : take_error("import site");
 }
 
 }  // namespace
@@ -114,6 +118,9 @@ Status start_python(const EmbeddingPaths& paths) {
         return Error(ErrorCode::kSystem, "start CPython: pre-initialisation failed");
     }
 
+    if (PyImport_AppendInittab("_cellkeep_host", make_host_module) != 0) {
+        return Error(ErrorCode::kSystem, "start CPython: no memory for a module");
+    }
     const std::string base = CELLKEEP_PYTHON_BASE;
     const std::string library = CELLKEEP_PYTHON_STDLIB;
     Config config;
@@ -129,12 +136,7 @@ Status start_python(const EmbeddingPaths& paths) {
     config.append_search_path(library + "/lib-dynload");
     config.append_search_path(paths.package_root);
     BOOST_OUTCOME_TRY(config.start());
-    try {
-        import_site(paths.environment);
-    } catch (const pybind11::error_already_set& error) {
-        return Error(ErrorCode::kSystem, std::string("import site: ") + error.what());
-    }
-    return ok();
+    return import_site(paths.environment);
 }
 
 }  // namespace cellkeep::kernels::python

@@ -1,240 +1,365 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/kernel_bindings.hpp"
 
-#include "kernels/common/request_rules.hpp"
 #include "kernels/python/cell_hash.hpp"
 #include "kernels/python/text_stream.hpp"
 
-#include <pybind11/embed.h>
-
-#include <cstdio>
-#include <optional>
+#include <array>
+#include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace cellkeep::kernels::python {
 
-namespace py = pybind11;
-
 namespace {
 
-/// The memory of one Python object, held while in scope (the buffer protocol).
-class HeldBuffer {
- public:
-    explicit HeldBuffer(py::handle object) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) {
-            throw py::error_already_set();
-        }
-    }
-    ~HeldBuffer() { PyBuffer_Release(&view_); }
-    HeldBuffer(const HeldBuffer&) = delete;
-    HeldBuffer& operator=(const HeldBuffer&) = delete;
-
-    std::string_view bytes() const {
-        return {static_cast<const char*>(view_.buf), static_cast<std::size_t>(view_.len)};
-    }
-
- private:
-    Py_buffer view_{};
+/// What Python has of a host.
+struct HostObject {
+    PyObject_HEAD Host* host;
 };
 
-std::string_view view(const py::bytes& bytes) {
-    return static_cast<std::string_view>(bytes);
+/// The type _cellkeep_host.Host; set with the module, which is there for good.
+PyObject*& host_type() {
+    static PyObject* type = nullptr;
+    return type;
 }
 
-[[noreturn]] void raise(PyObject* type, const Error& error) {
+Host& host_of(PyObject* self) {
+    // Never null: only expose() makes one.
+    return *reinterpret_cast<HostObject*>(self)->host;
+}
+
+PyObject* none() {
+    return Object::none().release();
+}
+
+PyObject* raise(PyObject* type, const Error& error) {
     PyErr_SetString(type, error.message().c_str());
-    throw py::error_already_set();
+    return nullptr;
+}
+
+PyObject* none_or(PyObject* type, const Status& status) {
+    return status.has_error() ? raise(type, status.error()) : none();
+}
+
+/// Of what can fail at the wire's limits, or because the link has closed.
+PyObject* none_or_refusal(const Status& status) {
+    const bool is_limit = status.has_error() && status.error().code() == ErrorCode::kLimitExceeded;
+    return none_or(is_limit ? PyExc_ValueError : PyExc_EOFError, status);
+}
+
+/// An argument as "s#" and "y#" take it.
+struct Words {
+    const char* data = nullptr;
+    Py_ssize_t size = 0;
+    std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
+};
+
+/// Runs a method's body; what C++ throws becomes Python's exception.
+template <typename Body>
+PyObject* guarded(const Body& body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+}
+
+PyObject* link_fd(PyObject* self, PyObject* /*none*/) {
+    return make_int(host_of(self).link_fd()).release();
+}
+
+PyObject* has_held(PyObject* self, PyObject* /*none*/) {
+    return make_bool(host_of(self).has_held()).release();
+}
+
+PyObject* write_text(PyObject* self, PyObject* arguments) {
+    int to_stderr = 0;
+    PyObject* text = nullptr;
+    Py_ssize_t size = 0;
+    if (PyArg_ParseTuple(arguments, "pU:write", &to_stderr, &text) == 0) {
+        return nullptr;
+    }
+    // UnicodeEncodeError for a lone surrogate.
+    const char* const utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    return utf8 == nullptr ? nullptr : guarded([&] {
+        return make_bool(
+                   host_of(self).write_utf8(to_stderr != 0, {utf8, static_cast<std::size_t>(size)}))
+            .release();
+    });
+}
+
+PyObject* flush_host(PyObject* self, PyObject* /*none*/) {
+    return guarded([&] {
+        host_of(self).flush();
+        return none();
+    });
+}
+
+PyObject* flush_c_streams(PyObject* /*self*/, PyObject* /*none*/) {
+    Host::flush_c_streams();
+    return none();
+}
+
+/// The memory of each of a sequence's objects. False with an exception.
+bool hold_all(
+    PyObject* sequence, std::vector<std::unique_ptr<HeldBuffer>>& held, Payload& payload) {
+    const Py_ssize_t count = PySequence_Size(sequence);
+    for (Py_ssize_t at = 0; at < count; ++at) {
+        const Object item(PySequence_GetItem(sequence, at));
+        held.push_back(std::make_unique<HeldBuffer>());
+        if (!item || !held.back()->hold(item.get())) {
+            return false;
+        }
+        payload.buffers.push_back(held.back()->bytes());
+    }
+    return count >= 0;
+}
+
+/// publish(type, content, metadata, buffers, more): content and metadata are JSON; buffers a
+/// sequence of objects with contiguous memory.
+PyObject* publish(PyObject* self, PyObject* arguments) {
+    Words type;
+    Words content;
+    Words metadata;
+    PyObject* buffers = nullptr;
+    int more = 0;
+    if (PyArg_ParseTuple(
+            arguments,
+            "s#y#y#Op:publish",
+            &type.data,
+            &type.size,
+            &content.data,
+            &content.size,
+            &metadata.data,
+            &metadata.size,
+            &buffers,
+            &more) == 0) {
+        return nullptr;
+    }
+    return guarded([&]() -> PyObject* {
+        std::vector<std::unique_ptr<HeldBuffer>> held;
+        Payload payload{
+            .type = type.view(),
+            .content = content.view(),
+            .metadata = metadata.view(),
+            .buffers = {}};
+        if (!hold_all(buffers, held, payload)) {
+            return nullptr;
+        }
+        return none_or(PyExc_ValueError, host_of(self).publish(payload, more != 0));
+    });
+}
+
+PyObject* parent_header(PyObject* self, PyObject* /*none*/) {
+    return guarded([&] { return make_bytes(host_of(self).parent_header()).release(); });
+}
+
+PyObject* request_input(PyObject* self, PyObject* arguments) {
+    Words prompt;
+    int password = 0;
+    if (PyArg_ParseTuple(arguments, "s#p:request_input", &prompt.data, &prompt.size, &password) ==
+        0) {
+        return nullptr;
+    }
+    return guarded([&] {
+        return none_or(PyExc_EOFError, host_of(self).request_input(prompt.view(), password != 0));
+    });
+}
+
+/// None if the frame was not the answer, else (value, is_end_of_input). EOFError: the link closed.
+PyObject* read_input(PyObject* self, PyObject* /*none*/) {
+    return guarded([&] {
+        const auto reply = host_of(self).read_input();
+        if (reply.has_error()) {
+            return raise(PyExc_EOFError, reply.error());
+        }
+        if (!reply.value()) {
+            return none();
+        }
+        const Object value = make_text(reply.value()->value);
+        const Object eof = make_bool(reply.value()->eof);
+        return make_tuple({&value, &eof}).release();
+    });
+}
+
+PyObject* ask(PyObject* self, PyObject* arguments) {
+    Words type;
+    Words content;
+    if (PyArg_ParseTuple(
+            arguments, "s#y#:ask", &type.data, &type.size, &content.data, &content.size) == 0) {
+        return nullptr;
+    }
+    return guarded([&] { return none_or_refusal(host_of(self).ask(type.view(), content.view())); });
+}
+
+/// As read_input(): the JSON of the answer's content.
+PyObject* read_answer(PyObject* self, PyObject* arguments) {
+    Words type;
+    if (PyArg_ParseTuple(arguments, "s#:read_answer", &type.data, &type.size) == 0) {
+        return nullptr;
+    }
+    return guarded([&] {
+        const auto answer = host_of(self).read_answer(type.view());
+        if (answer.has_error()) {
+            return raise(PyExc_EOFError, answer.error());
+        }
+        return answer.value() ? make_bytes(answer.value()->content_json()).release() : none();
+    });
+}
+
+PyObject* share_link(PyObject* self, PyObject* /*none*/) {
+    return guarded([&] { return none_or(PyExc_OSError, host_of(self).share_link()); });
+}
+
+/// (header, content) as JSON; None: the link has closed.
+PyObject* next_debug_request(PyObject* self, PyObject* /*none*/) {
+    return guarded([&] {
+        const auto request = host_of(self).next_debug_request();
+        if (!request) {
+            return none();
+        }
+        const Object header = make_bytes(request->header_json());
+        const Object content = make_bytes(request->content_json());
+        return make_tuple({&header, &content}).release();
+    });
+}
+
+/// send(channel, type, header, content) on "control" or "iopub".
+PyObject* send(PyObject* self, PyObject* arguments) {
+    Words channel;
+    Words type;
+    Words header;
+    Words content;
+    if (PyArg_ParseTuple(
+            arguments,
+            "s#s#y#y#:send",
+            &channel.data,
+            &channel.size,
+            &type.data,
+            &type.size,
+            &header.data,
+            &header.size,
+            &content.data,
+            &content.size) == 0) {
+        return nullptr;
+    }
+    return guarded([&] {
+        const auto where =
+            channel.view() == "control" ? protocol::Channel::kControl : protocol::Channel::kIopub;
+        const Payload payload{.type = type.view(), .content = content.view()};
+        return none_or(PyExc_ValueError, host_of(self).send(where, header.view(), payload));
+    });
+}
+
+PyObject* abandon(PyObject* self, PyObject* /*none*/) {
+    host_of(self).abandon();
+    return none();
+}
+
+PyObject* refuse_new(PyTypeObject* /*type*/, PyObject* /*arguments*/, PyObject* /*words*/) {
+    PyErr_SetString(PyExc_TypeError, "only the kernel makes a Host");
+    return nullptr;
+}
+
+PyObject* cell_hash(PyObject* /*module*/, PyObject* arguments) {
+    Words code;
+    if (PyArg_ParseTuple(arguments, "s#:cell_hash", &code.data, &code.size) == 0) {
+        return nullptr;
+    }
+    return PyLong_FromUnsignedLong(hash_cell(code.view()));
+}
+
+// Not const, because Python takes all of them by plain pointers.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
+std::array<PyMethodDef, 16> host_methods{{
+    {"link_fd", link_fd, METH_NOARGS, nullptr},
+    {"has_held", has_held, METH_NOARGS, nullptr},
+    {"write", write_text, METH_VARARGS, nullptr},
+    {"flush", flush_host, METH_NOARGS, nullptr},
+    {"flush_c_streams", flush_c_streams, METH_NOARGS, nullptr},
+    {"publish", publish, METH_VARARGS, nullptr},
+    {"parent_header", parent_header, METH_NOARGS, nullptr},
+    {"request_input", request_input, METH_VARARGS, nullptr},
+    {"read_input", read_input, METH_NOARGS, nullptr},
+    {"ask", ask, METH_VARARGS, nullptr},
+    {"read_answer", read_answer, METH_VARARGS, nullptr},
+    {"share_link", share_link, METH_NOARGS, nullptr},
+    {"next_debug_request", next_debug_request, METH_NOARGS, nullptr},
+    {"send", send, METH_VARARGS, nullptr},
+    {"abandon", abandon, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+}};
+
+std::array<PyType_Slot, 3> host_slots{{
+    {Py_tp_methods, host_methods.data()},
+    {Py_tp_new, reinterpret_cast<void*>(refuse_new)},
+    {0, nullptr},
+}};
+
+PyType_Spec host_spec{
+    .name = "_cellkeep_host.Host",
+    .basicsize = sizeof(HostObject),
+    .itemsize = 0,
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = host_slots.data()};
+
+std::array<PyMethodDef, 2> module_functions{{
+    {"cell_hash", cell_hash, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+}};
+
+PyModuleDef module_definition{
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_cellkeep_host",
+    .m_doc = nullptr,
+    .m_size = -1,
+    .m_methods = module_functions.data(),
+    .m_slots = nullptr,
+    .m_traverse = nullptr,
+    .m_clear = nullptr,
+    .m_free = nullptr};
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+
+bool set(const Object& module, const char* name, const Object& value) {
+    return value && PyObject_SetAttrString(module.get(), name, value.get()) == 0;
 }
 
 }  // namespace
 
-bool Host::write(bool to_stderr, const py::str& text) {
-    Py_ssize_t size = 0;
-    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (bytes == nullptr) {
-        throw py::error_already_set();
+PyObject* make_host_module() {
+    Object module(PyModule_Create(&module_definition));
+    Object type(PyType_FromSpec(&host_spec));
+    if (!module || !set(module, "Host", type) || !set(module, "TextStream", make_text_stream()) ||
+        !set(module, "CELL_HASH_SEED", Object(PyLong_FromUnsignedLong(kCellHashSeed)))) {
+        return nullptr;
     }
-    return write_utf8(to_stderr, {bytes, static_cast<std::size_t>(size)});
+    host_type() = type.release();
+    return module.release();
 }
 
-bool Host::write_utf8(bool to_stderr, std::string_view text) {
-    if (abandoned_) {
-        return false;
+Object expose(Host& host) {
+    if (host_type() == nullptr) {
+        PyErr_SetString(PyExc_RuntimeError, "the module _cellkeep_host was not imported");
+        return {};
     }
-    const AfterWrite next =
-        parts_.output.write(to_stderr ? StreamName::kStderr : StreamName::kStdout, text);
-    if (next == AfterWrite::kFlush) {
-        flush();
+    Object object(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(host_type()), 0));
+    if (object) {
+        reinterpret_cast<HostObject*>(object.get())->host = &host;
     }
-    return next == AfterWrite::kSchedule;
+    return object;
 }
 
-void Host::flush() {
-    if (abandoned_) {
-        return;
+Host* host_in(PyObject* object) {
+    if (host_type() == nullptr || PyObject_IsInstance(object, host_type()) != 1) {
+        PyErr_Clear();
+        return nullptr;
     }
-    const py::gil_scoped_release unlocked;
-    parts_.output.flush();
-}
-
-void Host::flush_c_streams() {
-    const py::gil_scoped_release unlocked;
-    // Not every stream: another one may be locked by a thread that waits for its input.
-    (void)std::fflush(stdout);
-    (void)std::fflush(stderr);
-}
-
-void Host::publish(
-    std::string_view type,
-    const py::bytes& content,
-    const py::bytes& metadata,
-    const py::sequence& buffers,
-    bool more) {
-    if (abandoned_) {
-        return;
-    }
-    std::vector<std::unique_ptr<HeldBuffer>> held;
-    Payload payload{
-        .type = type, .content = view(content), .metadata = view(metadata), .buffers = {}};
-    for (const py::handle buffer : buffers) {
-        held.push_back(std::make_unique<HeldBuffer>(buffer));
-        payload.buffers.push_back(held.back()->bytes());
-    }
-    std::optional<Error> refused;
-    {
-        const py::gil_scoped_release unlocked;
-        parts_.output.flush();
-        if (Status sent = parts_.outbox.publish(payload, more ? More::kYes : More::kNo);
-            !sent && sent.error().code() == ErrorCode::kLimitExceeded) {
-            refused = std::move(sent).error();  // Any other failure: the peer is gone.
-        }
-    }
-    if (refused) {
-        raise(PyExc_ValueError, *refused);
-    }
-}
-
-py::bytes Host::parent_header() const {
-    py::bytes parent(parts_.outbox.output_parent());
-    return parent;
-}
-
-void Host::request_input(std::string_view prompt, bool password) {
-    flush();
-    if (const Status sent = parts_.inbox.request_input(parts_.outbox, prompt, password); !sent) {
-        raise(PyExc_EOFError, sent.error());
-    }
-}
-
-py::object Host::read_input() {
-    Result<std::optional<InputReply>> reply = [this] {
-        const py::gil_scoped_release unlocked;
-        return parts_.inbox.read_input();
-    }();
-    if (!reply) {
-        raise(PyExc_EOFError, reply.error());
-    }
-    if (!reply.value()) {
-        return py::none();
-    }
-    return py::make_tuple(reply.value()->value, reply.value()->eof);
-}
-
-void Host::ask(std::string_view type, const py::bytes& content) {
-    flush();
-    const Status sent = parts_.inbox.ask(parts_.outbox, type, std::string_view(content));
-    if (sent.has_error()) {
-        raise(
-            sent.error().code() == ErrorCode::kLimitExceeded ? PyExc_ValueError : PyExc_EOFError,
-            sent.error());
-    }
-}
-
-py::object Host::read_answer(std::string_view type) {
-    Result<std::optional<protocol::Message>> answer = [this, type] {
-        const py::gil_scoped_release unlocked;
-        return parts_.inbox.read_answer(type);
-    }();
-    if (!answer) {
-        raise(PyExc_EOFError, answer.error());
-    }
-    if (!answer.value()) {
-        return py::none();
-    }
-    return py::bytes(std::string(answer.value()->content_json()));
-}
-
-void Host::share_link() {
-    if (const Status shared = parts_.inbox.share(); !shared) {
-        raise(PyExc_OSError, shared.error());
-    }
-}
-
-py::object Host::next_debug_request() {
-    std::optional<protocol::Message> request;
-    {
-        const py::gil_scoped_release unlocked;
-        request = parts_.inbox.divert(kDebugRequest);
-    }
-    if (!request) {
-        return py::none();
-    }
-    return py::make_tuple(
-        py::bytes(std::string(request->header_json())),
-        py::bytes(std::string(request->content_json())));
-}
-
-void Host::send(
-    std::string_view channel,
-    std::string_view type,
-    const py::bytes& header,
-    const py::bytes& content) {
-    if (abandoned_) {
-        return;
-    }
-    const auto where =
-        channel == "control" ? protocol::Channel::kControl : protocol::Channel::kIopub;
-    const std::string_view parent = view(header);
-    const Payload payload{.type = type, .content = view(content)};
-    std::optional<Error> refused;
-    {
-        const py::gil_scoped_release unlocked;
-        if (Result<std::string> sent = parts_.outbox.send(where, parent, payload);
-            !sent && sent.error().code() == ErrorCode::kLimitExceeded) {
-            refused = std::move(sent).error();  // Any other failure: the peer is gone.
-        }
-    }
-    if (refused) {
-        raise(PyExc_ValueError, *refused);
-    }
-}
-
-void Host::abandon() {
-    abandoned_ = true;
-    parts_.inbox.abandon();
-}
-
-PYBIND11_EMBEDDED_MODULE(_cellkeep_host, module) {
-    py::class_<Host>(module, "Host")
-        .def("link_fd", &Host::link_fd)
-        .def("has_held", &Host::has_held)
-        .def("write", &Host::write)
-        .def("flush", &Host::flush)
-        .def("flush_c_streams", &Host::flush_c_streams)
-        .def("publish", &Host::publish)
-        .def("parent_header", &Host::parent_header)
-        .def("request_input", &Host::request_input)
-        .def("read_input", &Host::read_input)
-        .def("ask", &Host::ask)
-        .def("read_answer", &Host::read_answer)
-        .def("share_link", &Host::share_link)
-        .def("next_debug_request", &Host::next_debug_request)
-        .def("send", &Host::send)
-        .def("abandon", &Host::abandon);
-    add_text_stream(module);
-    module.attr("CELL_HASH_SEED") = kCellHashSeed;
-    module.def("cell_hash", [](const std::string& code) { return hash_cell(code); });
+    return &host_of(object);
 }
 
 }  // namespace cellkeep::kernels::python

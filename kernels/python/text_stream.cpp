@@ -5,12 +5,10 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
+#include <new>
 #include <string_view>
 
 namespace cellkeep::kernels::python {
-
-namespace py = pybind11;
 
 namespace {
 
@@ -34,21 +32,21 @@ Part& part_of(PyObject* self) {
 bool is_closed(PyObject* self) {
     // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): Python has no const.
     static PyObject* const name = PyUnicode_InternFromString("__IOBase_closed");
-    PyObject** const dictionary = _PyObject_GetDictPtr(self);
-    return dictionary != nullptr && *dictionary != nullptr && name != nullptr &&
-           PyDict_GetItemWithError(*dictionary, name) != nullptr;
+    const Object dictionary(PyObject_GenericGetDict(self, nullptr));
+    return dictionary && name != nullptr &&
+           PyDict_GetItemWithError(dictionary.get(), name) != nullptr;
 }
 
 PyObject* write_slowly(PyObject* self, PyObject* text) {
     // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): Python has no const.
     static PyObject* const name = PyUnicode_InternFromString("write_slowly");
-    return name == nullptr ? nullptr : PyObject_CallMethodOneArg(self, name, text);
+    return name == nullptr ? nullptr : PyObject_CallMethodObjArgs(self, name, text, nullptr);
 }
 
 PyObject* schedule_flush(PyObject* self) {
     // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): Python has no const.
     static PyObject* const name = PyUnicode_InternFromString("schedule_flush");
-    return name == nullptr ? nullptr : PyObject_CallMethodNoArgs(self, name);
+    return name == nullptr ? nullptr : PyObject_CallMethodObjArgs(self, name, nullptr);
 }
 
 PyObject* write(PyObject* self, PyObject* text) {
@@ -64,23 +62,21 @@ PyObject* write(PyObject* self, PyObject* text) {
     }
     try {
         if (part.host->write_utf8(part.to_stderr, {bytes, static_cast<std::size_t>(size)})) {
-            PyObject* const done = schedule_flush(self);
-            if (done == nullptr) {
+            if (!Object(schedule_flush(self))) {
                 return nullptr;
             }
-            Py_DECREF(done);
         }
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
     }
-    return PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
+    return PyLong_FromSsize_t(PyUnicode_GetLength(text));
 }
 
 PyObject* flush(PyObject* self, PyObject* /*none*/) {
     if (Host* const host = part_of(self).host; host != nullptr) {
         host->flush();
     }
-    Py_RETURN_NONE;
+    return Object::none().release();
 }
 
 PyObject* bind(PyObject* self, PyObject* arguments) {
@@ -89,13 +85,13 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
     if (PyArg_ParseTuple(arguments, "Op:bind", &host, &to_stderr) == 0) {
         return nullptr;
     }
-    try {
-        part_of(self) = {py::handle(host).cast<Host*>(), to_stderr != 0};  // None is null
-    } catch (const py::cast_error&) {
+    Host* const known = host_in(host);
+    if (known == nullptr && host != Py_None) {
         PyErr_SetString(PyExc_TypeError, "bind: not a host");
         return nullptr;
     }
-    Py_RETURN_NONE;
+    part_of(self) = {known, to_stderr != 0};
+    return Object::none().release();
 }
 
 // Not const, because Python takes both by plain pointers.
@@ -115,10 +111,14 @@ std::array<PyType_Slot, 2> slots{{
 
 }  // namespace
 
-void add_text_stream(py::module_& module) {
-    const py::object base = py::module_::import("_io").attr("_TextIOBase");
+Object make_text_stream() {
+    const Object base = attribute(import_module("_io").get(), "_TextIOBase");
+    const Object told = attribute(base.get(), "__basicsize__");
+    const Py_ssize_t size = told ? PyLong_AsSsize_t(told.get()) : -1;
+    if (size <= 0) {
+        return {};
+    }
     constexpr Py_ssize_t kAlignment = alignof(Part);
-    const Py_ssize_t size = reinterpret_cast<PyTypeObject*>(base.ptr())->tp_basicsize;
     base_size() = (size + kAlignment - 1) / kAlignment * kAlignment;
     PyType_Spec spec{
         .name = "_cellkeep_host.TextStream",
@@ -126,12 +126,8 @@ void add_text_stream(py::module_& module) {
         .itemsize = 0,
         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
         .slots = slots.data()};
-    const py::object bases = py::make_tuple(base);
-    PyObject* const type = PyType_FromSpecWithBases(&spec, bases.ptr());
-    if (type == nullptr) {
-        throw py::error_already_set();
-    }
-    module.attr("TextStream") = py::reinterpret_steal<py::object>(type);
+    const Object bases = make_tuple({&base});
+    return Object(bases ? PyType_FromSpecWithBases(&spec, bases.get()) : nullptr);
 }
 
 }  // namespace cellkeep::kernels::python

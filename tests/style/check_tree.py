@@ -62,7 +62,6 @@ WRAPPED = {
     r"linux/landlock\.h": ("sandbox", "tests"),
     r"sys/capability\.h": ("sandbox", "tests"),
     r"(clang|llvm)/.*": ("kernels/cpp",),
-    r"pybind11/.*": ("kernels/python", "tests"),
     r"spdlog/.*": ("kernel-manager/cli", "tests"),
 }
 

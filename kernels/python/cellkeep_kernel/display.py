@@ -2,16 +2,15 @@
 """Where results and display() go: iopub messages."""
 
 import builtins
-import dis
 import sys
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
-from IPython.core.history import HistoryOutput
 
+from . import versions
 from .encoding import mime_bundle, to_json
 
-_PRINT_EXPR = dis.opmap["PRINT_EXPR"]
+_COUNTED = int(versions.IPYTHON_9)  # before it shows what it has
 
 
 class KernelDisplayHook(DisplayHook):
@@ -24,14 +23,14 @@ class KernelDisplayHook(DisplayHook):
     @property
     def prompt_count(self):
         # Reading a trait where it is kept costs a tenth of asking for it.
-        return self.shell._trait_values["execution_count"] - 1
+        return self.shell._trait_values["execution_count"] - _COUNTED
 
     def __call__(self, result=None):
         # Called by user code, it is any function; by the cell's last statement itself, its last act.
         caller = sys._getframe(1)
         self._is_last = (
             caller.f_code is self.shell.kernel.fast_path.last_code
-            and caller.f_code.co_code[caller.f_lasti] == _PRINT_EXPR
+            and caller.f_code.co_code.startswith(versions.SHOW_VALUE, caller.f_lasti)
         )
         super().__call__(result)
 
@@ -88,9 +87,7 @@ class KernelDisplayHook(DisplayHook):
         """For the history; and for %logstart, whose logger need not be there."""
         shell, count = self.shell, self.prompt_count
         history = shell.history_manager
-        history.outputs[count].append(
-            HistoryOutput(output_type="execute_result", bundle=format_dict)
-        )
+        versions.note_result(history, count, format_dict)
         text = format_dict.get("text/plain")
         if text is None:
             return

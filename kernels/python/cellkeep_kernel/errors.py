@@ -28,7 +28,8 @@ def _kind(error):
 
 def _column(frame, last_instruction, file_name, line):
     """1-based column in code points of the instruction, or None."""
-    positions = list(frame.f_code.co_positions())
+    # CPython before 3.11 has no columns.
+    positions = list(getattr(frame.f_code, "co_positions", tuple)())
     index = last_instruction // 2
     if not 0 <= index < len(positions):
         return None

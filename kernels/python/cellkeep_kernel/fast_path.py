@@ -15,12 +15,13 @@ from types import CodeType
 
 from IPython.core.autocall import IPyAutocall
 from IPython.core.interactiveshell import (
-    ExecutionInfo,
     ExecutionResult,
     InteractiveShell,
     softspace,
 )
 from IPython.core.macro import Macro
+
+from . import versions
 
 # Matches what IPython's transformers look for. It may match too much, never too little.
 _UNUSUAL = re.compile(
@@ -151,13 +152,10 @@ class FastPath:
         """Runs a cell for which takes() returned True. Returns IPython's result."""
         shell = self._shell
         cell = code if code.endswith("\n") else code + "\n"
-        info = ExecutionInfo(
-            code, store_history, silent, True, None, None, transformed_cell=cell
-        )
-        result = ExecutionResult(info)
+        result = ExecutionResult(versions.execution_info(code, store_history, silent, cell))
         store_history = store_history and not silent
         count = result.execution_count = shell.execution_count
-        if store_history:
+        if store_history and versions.IPYTHON_9:
             shell.execution_count = count + 1
         shell.events.trigger("pre_execute")
         if store_history:
@@ -186,21 +184,18 @@ class FastPath:
         if store_history:
             shell.history_manager.store_output(count)
             if result.error_in_exec:
-                self._store_exception(count, result.error_in_exec)
+                versions.note_exception(shell, count, result.error_in_exec)
+            shell.execution_count = count + 1
         return result
 
     def _refused(self, result, error, store_history):
         shell = self._shell
         if store_history:
-            self._store_exception(result.execution_count, error)
+            versions.note_exception(shell, result.execution_count, error)
         result.error_before_exec = error
         shell.last_execution_succeeded = False
         shell.last_execution_result = result
         return result
-
-    def _store_exception(self, count, error):
-        shell = self._shell
-        shell.history_manager.exceptions[count] = shell._format_exception_for_storage(error)
 
     def _compile_line(self, cell, name):
         """The code of a cell that is one simple statement, in a list; None of any other.

@@ -13,6 +13,8 @@ from datetime import datetime
 
 from IPython.core.history import HistoryManager
 
+from .versions import kept_outputs
+
 # The file is cut to its newest half when it has grown past this.
 FILE_BYTES_MAX = 8 << 20
 
@@ -61,7 +63,7 @@ class SessionHistory(HistoryManager):
         self.db_input_cache, self.db_output_cache = [], []
         self._i00 = self._i = self._ii = self._iii = ""
         self._may_be_left = -1
-        for results in (self.output_hist, self.output_hist_reprs, self.outputs, self.exceptions):
+        for results in (self.output_hist, self.output_hist_reprs, *kept_outputs(self)):
             results.clear()
 
     @property

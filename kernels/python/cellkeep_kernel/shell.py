@@ -19,6 +19,7 @@ from .display import KernelDisplayHook, KernelDisplayPublisher
 from .history import SessionHistory
 from .shortcuts import Formatter, Transforms
 from .system import run_command
+from .versions import IPYTHON_9, ExceptionGroups, stop_script_loop
 
 
 class Compiler(CachingCompiler):
@@ -42,10 +43,16 @@ _INTERRUPTED_AS = (asyncio.CancelledError, subprocess.CalledProcessError)
 
 def _has_group(error):
     while error is not None:
-        if isinstance(error, BaseExceptionGroup):
+        if isinstance(error, ExceptionGroups):
             return True
         error = error.__context__
     return False
+
+
+class _NoProfile:
+    """IPython 8 looks for the name of a profile's folder when a shell is made."""
+
+    location = "/nonexistent"
 
 
 class KernelShell(InteractiveShell):
@@ -54,12 +61,17 @@ class KernelShell(InteractiveShell):
     compiler_class = Type(Compiler)
     exiter = Instance(ZMQExitAutocall)
     kernel = Any()
+    profile_dir = Any()
     keepkernel_on_exit = None
     #: The cell being run, as submitted.
     current_code = ""
     #: What _showtraceback() was given during this cell: {"ename", "evalue", "traceback"}.
     shown_error = None
     _cell_failed = False
+    _db = None
+    if not IPYTHON_9:
+        _logger = property(lambda self: self.logger)
+        system_raise_on_error = False  # IPython 8 has no such setting.
 
     def _exiter_default(self):
         return ZMQExitAutocall(self)
@@ -70,7 +82,8 @@ class KernelShell(InteractiveShell):
         pass  # Nothing of a session is kept in an IPython directory.
 
     def init_profile_dir(self, profile_dir):
-        pass
+        if not IPYTHON_9:
+            self.profile_dir = _NoProfile
 
     def init_virtualenv(self):
         pass  # The embedding has made it the environment's Python already.
@@ -92,6 +105,10 @@ class KernelShell(InteractiveShell):
         if self._db is None:
             self._db = {}
         return self._db
+
+    @db.setter
+    def db(self, value):
+        pass  # IPython 8 makes one in a profile's folder.
 
     def init_display_formatter(self):
         self.display_formatter = Formatter(parent=self)
@@ -142,7 +159,7 @@ class KernelShell(InteractiveShell):
         """Join the thread that %%bash and friends run their event loop in."""
         magics = dict.get(self.magics_manager.registry, "ScriptMagics")
         if magics is not None and magics.event_loop is not None and not magics.bg_processes:
-            magics.stop_event_loop()
+            stop_script_loop(magics)
 
     # --- errors ---
 

@@ -8,6 +8,9 @@ import signal
 import subprocess
 import sys
 
+# A process group of its own. Before CPython 3.11 a function in the child makes it.
+_OWN_GROUP = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
+
 
 def run_command(command):
     """The exit code; negative for a signal. An interrupt kills the command's process group."""
@@ -21,7 +24,7 @@ def run_command(command):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        process_group=0,
+        **_OWN_GROUP,
     )
     try:
         with process.stdout, process.stderr, selectors.PollSelector() as selector:

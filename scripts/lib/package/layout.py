@@ -3,7 +3,7 @@
 
 bin/cellkeep finds the rest from where it is itself (kernel-manager/languages/installation.cpp):
 
-  bin/                  the server and the programs that it starts
+  bin/                  the server, the programs that it starts, and the Python kernel as a module (.so)
   lib/cellkeep/         kernels as files: python, driver, kernels, foreign; environments; shared, the libraries
   share/                documents, licences, the manual page, the list of parts (SBOM)
 """
@@ -20,7 +20,7 @@ from files import PackagingError, copy_file, copy_tree, settle
 from libraries import Library, output_of
 
 HERE = Path(__file__).parent
-DYNAMIC = ("cellkeep", "cellkeep-kernel-driver", "cellkeep-kernel-python")
+DYNAMIC = ("cellkeep", "cellkeep-host.abi3.so", "cellkeep-kernel-driver", "cellkeep-kernel-python")
 PROGRAMS = (*DYNAMIC, "cellkeep-sandbox")
 LANGUAGES = ("bash", "javascript", "sql", "typescript")
 DOCUMENT_FOLDERS = ("clients", "docs", "kernel-manager", "kernels", "protocol", "sandbox")

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel as a module of a CPython that somebody else has built: run() is the life of the
+// process (cellkeep_kernel/hosted.py calls it). One file for all versions: limited API alone.
+#include "kernels/common/kernel_main.hpp"
+#include "kernels/python/python_interpreter.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+namespace cellkeep::kernels::python {
+
+namespace {
+
+constexpr std::string_view kModuleProgram = "cellkeep-kernel-python";
+
+// Without fill_object_gaps(): how an interpreter keeps its small objects is in no stable interface.
+Status prepare_hosted() {
+    return PythonInterpreter::prepare(kPrepare, nullptr);
+}
+
+Status prepare_hosted_bare() {
+    return PythonInterpreter::prepare(kPrepareBare, nullptr);
+}
+
+Result<std::unique_ptr<Interpreter>> create_hosted(const KernelParts& parts) {
+    return PythonInterpreter::create(parts, nullptr);
+}
+
+/// run(argument): does not return.
+PyObject* run_hosted(PyObject* /*module*/, PyObject* arguments) {
+    const char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyArg_ParseTuple(arguments, "s#:run", &data, &size) == 0) {
+        return nullptr;
+    }
+    const std::string_view argument(data, static_cast<std::size_t>(size));
+    if (argument == kZygoteArgument) {
+        run_zygote(kModuleProgram, prepare_hosted, create_hosted);
+    }
+    if (argument == kBareZygoteArgument) {
+        run_zygote(kModuleProgram, prepare_hosted_bare, create_hosted);
+    }
+    run_kernel(kModuleProgram, create_hosted);
+}
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): Python has no const.
+std::array<PyMethodDef, 2> hosted_functions{{
+    {"run", run_hosted, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+}};
+
+}  // namespace
+
+}  // namespace cellkeep::kernels::python
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): Python looks for it.
+PyMODINIT_FUNC PyInit__cellkeep_host() {
+    using namespace cellkeep::kernels::python;
+    Object module(make_host_module());
+    if (!module || PyModule_AddFunctions(module.get(), hosted_functions.data()) != 0) {
+        return nullptr;
+    }
+    return module.release();
+}
