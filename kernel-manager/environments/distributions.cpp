@@ -108,12 +108,16 @@ Distributions closure(const Distributions& all, const std::vector<std::string>& 
     return found;
 }
 
-Result<Distributions> kernel_distributions(const std::string& packages) {
+const std::vector<std::string>& kernel_packages() {
     // The first group of kernels/python/environment/requirements.in.
-    static const std::vector<std::string> roots{
+    static const std::vector<std::string> packages{
         "ipython", "matplotlib-inline", "comm", "ipywidgets", "debugpy"};
+    return packages;
+}
+
+Result<Distributions> kernel_distributions(const std::string& packages) {
     BOOST_OUTCOME_TRY(const Distributions all, find_distributions(packages));
-    return closure(all, roots);
+    return closure(all, kernel_packages());
 }
 
 }  // namespace cellkeep::environments

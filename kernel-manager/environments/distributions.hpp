@@ -33,6 +33,9 @@ Result<Distributions> find_distributions(const std::string& packages);
 /// Those of these names that are there and all that they need, by name.
 Distributions closure(const Distributions& all, const std::vector<std::string>& names);
 
+/// The packages that the Python kernel itself asks for.
+const std::vector<std::string>& kernel_packages();
+
 /// What the Python kernel itself needs of the default environment; with their versions these are
 /// constraints of every named one, because it runs in there, too.
 Result<Distributions> kernel_distributions(const std::string& packages);

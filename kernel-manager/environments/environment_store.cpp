@@ -3,6 +3,7 @@
 
 #include "kernel-manager/environments/distributions.hpp"
 #include "kernel-manager/environments/installer.hpp"
+#include "kernel-manager/environments/interpreter_copy.hpp"
 #include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
 #include "kernel-manager/environments/requirements.hpp"
@@ -62,7 +63,20 @@ Result<std::vector<image::ImageInUse>> hold_images(image::Store& images) {
     return held;
 }
 
-Result<std::vector<std::string>> kernel_constraints(const std::string& packages) {
+/// The kernel runs in the environment. What it needs comes from the default one, or is installed;
+/// then with pip, so that sessions can install more.
+void add_kernel_packages(const PythonProgram& python, std::vector<std::string>& requirements) {
+    if (python.brought) {
+        requirements.insert(requirements.end(), kernel_packages().begin(), kernel_packages().end());
+        requirements.emplace_back("pip");
+    }
+}
+
+Result<std::vector<std::string>> kernel_constraints(
+    const std::string& packages, const PythonProgram& python) {
+    if (python.minor < kPythonMinorPinned) {
+        return std::vector<std::string>{};
+    }
     BOOST_OUTCOME_TRY(const Distributions needed, kernel_distributions(packages));
     std::vector<std::string> constraints;
     constraints.reserve(needed.size());
@@ -229,21 +243,30 @@ Result<NamedRecord> EnvironmentStore::build(
     const std::string& scratch,
     const image::Progress& progress) {
     const std::string tree = scratch + kImageFolder;
+    const std::string interpreter = scratch + kInterpreterFolder;
     const auto deadline = std::chrono::steady_clock::now() + bounds_.time;
-    BOOST_OUTCOME_TRY(make_empty_environment(tree));
+    BOOST_OUTCOME_TRY(
+        const PythonProgram python,
+        with_context(find_python(order.python, order.folders, scratch), "--python"));
+    if (python.brought) {
+        progress("copying " + python.program + ", CPython " + python.version);
+        BOOST_OUTCOME_TRY(copy_interpreter(python, interpreter, bounds_.bytes));
+    }
+    BOOST_OUTCOME_TRY(make_empty_environment(tree, python));
     InstallOrder install{order.uv, tree, scratch, order.index, requirements, {}, deadline, 0};
+    add_kernel_packages(python, install.requirements);
     install.bytes_max = bounds_.bytes * kBuildBytesFactor;
-    BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages));
+    BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
     progress("installing packages from " + shown_index(order.index));
     BOOST_OUTCOME_TRY(install_packages(install));
     progress("making the environment of them");
-    BOOST_OUTCOME_TRY(finish_environment(tree, deadline, bounds_.bytes));
+    BOOST_OUTCOME_TRY(finish_environment({tree, interpreter, deadline, bounds_.bytes}, python));
     NamedRecord record;
     record.name = order.name;
-    record.python = kPythonVersion;
+    record.python = python.version;
     record.index = shown_index(order.index);
     record.requirements = requirements;
-    BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree)));
+    BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree, python)));
     for (const auto& [name, distribution] : installed) {
         record.packages.emplace(name, distribution.version);
     }
@@ -252,6 +275,10 @@ Result<NamedRecord> EnvironmentStore::build(
     // Of its own each time: what the index has for the same requirements is another thing tomorrow.
     BOOST_OUTCOME_TRY(recipe.fingerprint, random_hex(kFingerprintBytes));
     recipe.copies = {{image::Copy::How::kTree, tree, std::string(kImageFolder).substr(1)}};
+    if (python.brought) {
+        recipe.copies.push_back(
+            {image::Copy::How::kTree, interpreter, std::string(kInterpreterFolder).substr(1)});
+    }
     BOOST_OUTCOME_TRY(const auto held, hold_images(images_));
     BOOST_OUTCOME_TRY(
         const image::ImageRecord made, images_.build(recipe, image::Format::kTree, progress));

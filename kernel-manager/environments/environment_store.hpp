@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/environments/named_record.hpp"
+#include "kernel-manager/environments/python_program.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -30,6 +31,8 @@ inline constexpr std::chrono::minutes kEnvironmentTimeMax{20};
 
 /// Below an image's root.
 inline constexpr const char* kImageFolder = "/environment";
+/// Likewise, of an environment that brings its Python (kInterpreterInside).
+inline constexpr const char* kInterpreterFolder = "/interpreter";
 
 struct EnvironmentBounds {
     std::size_t count = kEnvironmentsMax;
@@ -39,10 +42,12 @@ struct EnvironmentBounds {
 
 struct EnvironmentOrder {
     std::string name;
-    std::string requirements;      // a file's text
-    std::string index;             // an address; "": PyPI
-    std::string uv;                // the program
-    std::string default_packages;  // the folder of the default environment's packages
+    std::string requirements;             // a file's text
+    std::string index;                    // an address; "": PyPI
+    std::string uv;                       // the program
+    std::string default_packages;         // the folder of the default environment's packages
+    std::string python = kPythonVersion;  // of find_python()
+    std::string folders = {};             // where programs are looked for, as in $PATH
 };
 
 struct NamedEnvironment {
@@ -67,8 +72,8 @@ class EnvironmentStore {
     /// server has them. kNotFound if they are not there any more.
     Result<image::ImageInUse> use(const NamedEnvironment& environment);
 
-    /// Makes one. kConflict if the name is taken; kInvalidArgument for a name, an index or
-    /// requirements that are not taken; kLimitExceeded and kTimeout at the bounds; kUnavailable
+    /// Makes one. kConflict if the name is taken; kInvalidArgument for a name, an index, a Python
+    /// or requirements that are not taken; kLimitExceeded and kTimeout at the bounds; kUnavailable
     /// with what uv says. Waits while another process makes or removes one. A failure leaves
     /// nothing behind.
     Result<NamedRecord> create(const EnvironmentOrder& order, const image::Progress& progress);

@@ -19,7 +19,7 @@ inline constexpr std::size_t kNamedRecordBytesMax = 2UL << 20U;
 struct NamedRecord {
     std::string name;
     std::string digest;  // of its files: the image that it is
-    std::string python;  // "3.11"
+    std::string python;  // "3.11", or "3.12.1" of one that it brings
     std::string index;   // as it may be shown
     std::uint64_t bytes = 0;
     std::string created_at;                       // ISO 8601

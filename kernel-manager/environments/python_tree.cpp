@@ -18,14 +18,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kConfiguration =
-    "home = /usr/bin\n"
-    "implementation = CPython\n"
-    "version_info = " CELLKEEP_PYTHON_VERSION
-    ".0\n"
-    "include-system-site-packages = false\n"
-    "relocatable = true\n";
-constexpr const char* kLibrary = "/lib/python" CELLKEEP_PYTHON_VERSION "/site-packages";
 /// Inside a session (languages/kernel_catalog.cpp).
 constexpr const char* kDefaultInside = "/opt/cellkeep/environment";
 constexpr const char* kInstallerLock = "/.lock";  // uv leaves it
@@ -53,11 +45,43 @@ Status make_link(const std::string& target, const std::string& path) {
     return error ? Error::from_errno(error.value(), "symlink(" + path + ")") : Status(ok());
 }
 
-Status show_default(const std::string& directory) {
+std::string library_of(const PythonProgram& python) {
+    return "/lib/" + python.name() + "/site-packages";
+}
+
+/// What makes a folder a virtual environment of the program, wherever that is.
+Status name_python(
+    const std::string& directory, const PythonProgram& python, const fs::path& program) {
+    BOOST_OUTCOME_TRY(make_link(program.string(), directory + "/bin/python"));
+    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python3"));
+    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/" + python.name()));
+    const std::string version = python.brought ? python.version : python.version + ".0";
+    return write_file_atomically(
+        directory + "/pyvenv.cfg",
+        "home = " + program.parent_path().string() +
+            "\n"
+            "implementation = CPython\n"
+            "version_info = " +
+            version +
+            "\n"
+            "include-system-site-packages = false\n"
+            "relocatable = true\n",
+        kReadableFile);
+}
+
+/// A Python that the environment brings is at its place inside from now on.
+Status move_inside(const std::string& directory, const PythonProgram& python) {
+    return name_python(directory, python, fs::path(kInterpreterInside) / "bin" / python.name());
+}
+
+/// Other versions of packages for other versions of Python may be there than in the default one,
+/// but fonts are fonts.
+Status show_default(const std::string& directory, const PythonProgram& python) {
     const std::string inside = kDefaultInside;
-    (void)::unlink((directory + kInstallerLock).c_str());  // Ignored: there may be none.
-    BOOST_OUTCOME_TRY(write_file_atomically(
-        packages_of(directory) + kPathFile, inside + kLibrary + "\n", kReadableFile));
+    if (!python.brought) {
+        BOOST_OUTCOME_TRY(write_file_atomically(
+            packages_of(directory) + kPathFile, inside + library_of(python) + "\n", kReadableFile));
+    }
     BOOST_OUTCOME_TRY(make_folders(fs::path(directory + kFontCache).parent_path().string()));
     return make_link(inside + kFontCache, directory + kFontCache);
 }
@@ -66,20 +90,21 @@ Status show_default(const std::string& directory) {
 /// cannot be compiled has no bytecode, as in every environment.
 Status compile_sources(
     const std::string& directory,
-    std::chrono::steady_clock::time_point deadline,
-    std::uint64_t bytes_max) {
+    const std::string& image_folder,
+    const PythonProgram& python,
+    const FinishOrder& order) {
     BoundedCommand command;
-    command.argv = {kPythonProgram, "-I", "-S", "-B", "-m", "compileall", "-q"};
+    command.argv = {python.program, "-I", "-S", "-B", "-m", "compileall", "-q"};
     // Bytecode that no date is part of, and no place.
     for (const char* word : {"--invalidation-mode", "unchecked-hash", "-s"}) {
         command.argv.emplace_back(word);
     }
-    command.argv.insert(command.argv.end(), {directory, "-p", "/environment", "lib"});
+    command.argv.insert(command.argv.end(), {directory, "-p", image_folder, "lib"});
     command.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONHASHSEED=0"};
     command.directory = directory;
-    command.deadline = deadline;
-    command.bytes_max = bytes_max;
-    BOOST_OUTCOME_TRY(with_context(run_bounded(command), "compile the packages"));
+    command.deadline = order.deadline;
+    command.bytes_max = order.bytes_max;
+    BOOST_OUTCOME_TRY(with_context(run_bounded(command), "compile the sources"));
     return ok();
 }
 
@@ -113,39 +138,32 @@ Status settle_all(const std::string& directory) {
 
 }  // namespace
 
-Status check_python(std::string_view wanted) {
-    if (wanted == kPythonVersion || wanted == kPythonProgram) {
-        return ok();
-    }
-    return Error(
-        ErrorCode::kInvalidArgument,
-        "environments are of Debian's Python " + std::string(kPythonVersion) +
-            " only, and of no other yet");
+std::string packages_of(const std::string& environment, const PythonProgram& python) {
+    return environment + library_of(python);
 }
 
-std::string packages_of(const std::string& environment) {
-    return environment + kLibrary;
-}
-
-Status make_empty_environment(const std::string& directory) {
-    BOOST_OUTCOME_TRY(make_folders(packages_of(directory)));
+Status make_empty_environment(const std::string& directory, const PythonProgram& python) {
+    BOOST_OUTCOME_TRY(make_folders(packages_of(directory, python)));
     BOOST_OUTCOME_TRY(make_folders(directory + "/bin"));
-    BOOST_OUTCOME_TRY(make_link(kPythonProgram, directory + "/bin/python"));
-    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python3"));
-    BOOST_OUTCOME_TRY(make_link("python", directory + "/bin/python" + kPythonVersion));
-    return write_file_atomically(directory + "/pyvenv.cfg", kConfiguration, kReadableFile);
+    return name_python(directory, python, python.program);
 }
 
-Status finish_environment(
-    const std::string& directory,
-    std::chrono::steady_clock::time_point deadline,
-    std::uint64_t bytes_max) {
-    BOOST_OUTCOME_TRY(show_default(directory));
-    BOOST_OUTCOME_TRY(compile_sources(directory, deadline, bytes_max));
-    if (bytes_beneath(directory) > bytes_max) {
+Status finish_environment(const FinishOrder& order, const PythonProgram& python) {
+    const std::string& directory = order.directory;
+    (void)::unlink((directory + kInstallerLock).c_str());  // Ignored: there may be none.
+    BOOST_OUTCOME_TRY(show_default(directory, python));
+    BOOST_OUTCOME_TRY(compile_sources(directory, "/environment", python, order));
+    std::uint64_t bytes = bytes_beneath(directory);
+    if (python.brought) {
+        BOOST_OUTCOME_TRY(compile_sources(order.interpreter, "/interpreter", python, order));
+        BOOST_OUTCOME_TRY(move_inside(directory, python));
+        BOOST_OUTCOME_TRY(settle_all(order.interpreter));
+        bytes += bytes_beneath(order.interpreter);
+    }
+    if (bytes > order.bytes_max) {
         return Error(
             ErrorCode::kLimitExceeded,
-            "it would have more than " + std::to_string(bytes_max >> 20U) + " MiB");
+            "it would have more than " + std::to_string(order.bytes_max >> 20U) + " MiB");
     }
     return settle_all(directory);
 }

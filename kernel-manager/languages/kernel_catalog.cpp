@@ -20,6 +20,9 @@ static_assert(kCatalogPathsMax < sandbox::kReadOnlyPathsMax);
 namespace {
 
 constexpr const char* kInsideBinary = "/opt/cellkeep/bin/cellkeep-kernel-python";
+/// The same kernel for a Python that a named environment brings (named_environments.cpp).
+constexpr const char* kBuiltModule = "/cellkeep-host.abi3.so";
+constexpr const char* kInsideHostModule = "/opt/cellkeep/bin/cellkeep-host.abi3.so";
 constexpr const char* kInsidePackage = "/opt/cellkeep/python";
 constexpr const char* kInsideEnvironment = "/opt/cellkeep/environment";
 constexpr const char* kInsideDriverBinary = "/opt/cellkeep/bin/cellkeep-kernel-driver";
@@ -304,6 +307,10 @@ image::Sources image_sources(const Installation& installation) {
             }
         }
     };
+    const std::string host_module = installation.binary_dir + kBuiltModule;
+    if (std::error_code error; fs::exists(host_module, error)) {
+        add({{.source = host_module, .target = kInsideHostModule}}, sources.program_additions);
+    }
     if (!installation.shared_libraries.empty()) {
         add({{.source = installation.shared_libraries, .target = kInsideShared}},
             sources.program_additions);

@@ -2,6 +2,7 @@
 #include "kernel-manager/languages/named_environments.hpp"
 
 #include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/environments/python_tree.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -16,6 +17,51 @@ constexpr const char* kPython = "python";
 
 std::string inside_environment(const std::string& name) {
     return "/opt/cellkeep/environments/" + name;
+}
+
+/// The kernel's half in C++ for a Python that it does not embed: beside the program that embeds
+/// one.
+constexpr const char* kHostModule = "cellkeep-host.abi3.so";
+/// Its start (kernels/python/cellkeep_kernel/hosted.py), beneath CELLKEEP_PYTHONPATH.
+constexpr const char* kHostedStart = "/cellkeep_kernel/hosted.py";
+
+std::string beside(const std::string& path, const char* name) {
+    return std::filesystem::path(path).replace_filename(name).string();
+}
+
+std::string variable_of(const KernelSpec& spec, std::string_view name) {
+    for (const std::string& entry : spec.env) {
+        if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
+            return entry.substr(name.size() + 1);
+        }
+    }
+    return {};
+}
+
+/// The kernel is a module of the Python that the environment brings.
+void start_in_own_python(
+    KernelSpec& spec, const std::string& inside, const image::ImageInUse& files) {
+    const std::string program = spec.argv.at(0);
+    const std::string module = beside(program, kHostModule);
+    for (sandbox::ReadOnlyPath& path : spec.read_only) {
+        if (path.target == program) {
+            path.source = beside(path.source, kHostModule);
+            path.target = module;
+        }
+    }
+    spec.read_only.push_back(
+        {.source = files.root + environments::kInterpreterFolder,
+         .target = environments::kInterpreterInside});
+    // What each flag is for: hosted.py.
+    spec.argv = {
+        inside + "/bin/python",
+        "-I",
+        "-B",
+        "-X",
+        "utf8",
+        variable_of(spec, "CELLKEEP_PYTHONPATH") + kHostedStart,
+        module};
+    spec.debugger = true;
 }
 
 /// The names of a language's environments, for people.
@@ -69,10 +115,15 @@ bool is_named(const KernelSpec& spec) {
 }
 
 KernelSpec make_named_spec(
-    const KernelSpec& python, const std::string& name, const image::ImageInUse& files) {
+    const KernelSpec& python,
+    const std::string& name,
+    const std::string& version,
+    const image::ImageInUse& files) {
     const std::string inside = inside_environment(name);
+    const bool brought = environments::is_brought(version);
     KernelSpec spec = python;
-    spec.display_name = "Python 3 (Cellkeep, " + name + ")";
+    spec.display_name =
+        "Python " + (brought ? version : std::string("3")) + " (Cellkeep, " + name + ")";
     for (std::string& variable : spec.env) {
         if (variable.starts_with("PATH=")) {
             variable.insert(std::string("PATH=").size(), inside + "/bin:");
@@ -81,6 +132,9 @@ KernelSpec make_named_spec(
         }
     }
     spec.read_only.push_back({.source = files.root + environments::kImageFolder, .target = inside});
+    if (brought) {
+        start_in_own_python(spec, inside, files);
+    }
     spec.images.push_back({files.root, files.record.digest, "private copy"});
     spec.leases.push_back(files.lease);
     spec.environment = {name, files.record.digest};
@@ -103,7 +157,7 @@ Status offer_named_environments(environments::EnvironmentStore& store, KernelCat
         } else if (catalog.find(kernel) != nullptr) {
             catalog.withhold({kernel, "another language has this name", ""});
         } else {
-            catalog.offer(make_named_spec(python, name, files.value()));
+            catalog.offer(make_named_spec(python, name, one.record.python, files.value()));
         }
     }
     return ok();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named environments as kernels: each is Python with other packages before the default ones. And
-// which kernel somebody means who names a language and an environment.
+// Named environments as kernels: each is Python with other packages before the default ones, or
+// another Python with packages of its own. And which kernel somebody means who names a language and
+// an environment.
 #pragma once
 
 #include "kernel-manager/environments/environment_store.hpp"
@@ -18,9 +19,13 @@ std::string offered_by(const KernelSpec& spec);
 /// Whether it runs in a named environment.
 bool is_named(const KernelSpec& spec);
 
-/// How the kernel of the environment starts. python: the default environment's.
+/// How the kernel of the environment starts. python: the default environment's; version: the
+/// record's.
 KernelSpec make_named_spec(
-    const KernelSpec& python, const std::string& name, const image::ImageInUse& files);
+    const KernelSpec& python,
+    const std::string& name,
+    const std::string& version,
+    const image::ImageInUse& files);
 
 /// Offers each environment of the store. One that is damaged is withheld, with the reason.
 Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog);

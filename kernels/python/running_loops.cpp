@@ -5,6 +5,8 @@
 
 namespace cellkeep::kernels::python {
 
+#if PY_VERSION_HEX < 0x030C0000
+
 namespace {
 
 /// It forgets the loop in a process with another number (CPython 3.11, Modules/_asynciomodule.c).
@@ -12,7 +14,6 @@ struct RunningLoopHolder {
     PyObject_HEAD PyObject* loop;
     pid_t process;
 };
-static_assert(PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000);
 
 RunningLoopHolder* holder_in(PyThreadState* state) {
     PyObject* const variables = state->dict;
@@ -48,5 +49,14 @@ Object running_loops(std::optional<pid_t> process) {
     }
     return loops;
 }
+
+#else
+
+/// A later Python keeps them elsewhere: none are known.
+Object running_loops(std::optional<pid_t> /*process*/) {
+    return Object(PyList_New(0));
+}
+
+#endif
 
 }  // namespace cellkeep::kernels::python

@@ -22,7 +22,9 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
         "--index", arguments.create.index, "The address of an index of packages. Default: PyPI");
     create
         ->add_option(
-            "--python", arguments.create.python, "Which Python: Debian's own, and no other yet")
+            "--python",
+            arguments.create.python,
+            "Which Python: Debian's own, or 3.9 to 3.14 as python3.N on PATH, or a program's path")
         ->capture_default_str();
     env->add_subcommand("list", "Show the environments")
         ->add_flag("--json", arguments.as_json, "For programs");

@@ -40,7 +40,6 @@ int report_outcome(const Status& status) {
 
 Status create_one(const EnvCreate& command) {
     BOOST_OUTCOME_TRY(environments::check_name(command.name));
-    BOOST_OUTCOME_TRY(with_context(environments::check_python(command.python), "--python"));
     environments::EnvironmentOrder order;
     order.name = command.name;
     order.index = command.index;
@@ -53,6 +52,8 @@ Status create_one(const EnvCreate& command) {
     BOOST_OUTCOME_TRY(order.uv, environments::find_uv());
     BOOST_OUTCOME_TRY(const session::Installation installation, session::find_installation());
     order.default_packages = environments::packages_of(installation.python_environment);
+    order.python = command.python;
+    order.folders = installation.program_path;
     BOOST_OUTCOME_TRY(EnvironmentStore store, open_environments());
     const auto say = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
     BOOST_OUTCOME_TRY(const auto record, store.create(order, say));
@@ -105,19 +106,20 @@ nlohmann::json model_of(const NamedEnvironment& one) {
 }  // namespace
 
 std::string env_table(const std::vector<NamedEnvironment>& all) {
-    using Row = std::array<std::string, 6>;
-    std::vector<Row> rows = {{"NAME", "KERNEL", "PACKAGES", "MIB", "STATE", "MADE"}};
+    using Row = std::array<std::string, 7>;
+    std::vector<Row> rows = {{"NAME", "KERNEL", "PYTHON", "PACKAGES", "MIB", "STATE", "MADE"}};
     for (const NamedEnvironment& one : all) {
         const environments::NamedRecord& record = one.record;
         rows.push_back(
             {record.name,
              environments::offered_name("python", record.name),
+             record.python,
              std::to_string(record.packages.size()),
              std::to_string(record.bytes >> 20U),
              state_of(one),
              record.created_at.substr(0, record.created_at.find('.'))});
     }
-    std::array<std::size_t, 6> widest{};
+    std::array<std::size_t, 7> widest{};
     for (const Row& row : rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
             widest[i] = std::max(widest[i], row[i].size());
@@ -147,7 +149,9 @@ std::string env_text(const NamedEnvironment& one) {
     for (const std::string& requirement : record.requirements) {
         text += "  " + requirement + "\n";
     }
-    text += "packages (besides those of the default environment):\n";
+    text += environments::is_brought(record.python)
+                ? "packages (those of the kernel itself, too):\n"
+                : "packages (besides those of the default environment):\n";
     for (const auto& [name, version] : record.packages) {
         text += "  " + name + " " + version + "\n";
     }

@@ -28,12 +28,14 @@ TEST_CASE("environments are a table and JSON", "[cli][environments]") {
     used.in_use = true;
     auto damaged = make_environment("nlp");
     damaged.image.reset();
+    auto other = make_environment("a");
+    other.record.python = "3.12.1";
     CHECK(
-        env_table({used, damaged, make_environment("a")}) ==
-        "NAME  KERNEL       PACKAGES  MIB  STATE       MADE\n"
-        "geo   python3-geo  2         3    in use      2026-11-26T10:00:00\n"
-        "nlp   python3-nlp  2         3    damaged     2026-11-26T10:00:00\n"
-        "a     python3-a    2         3    not in use  2026-11-26T10:00:00\n");
+        env_table({used, damaged, other}) ==
+        "NAME  KERNEL       PYTHON  PACKAGES  MIB  STATE       MADE\n"
+        "geo   python3-geo  3.11    2         3    in use      2026-11-26T10:00:00\n"
+        "nlp   python3-nlp  3.11    2         3    damaged     2026-11-26T10:00:00\n"
+        "a     python3-a    3.12.1  2         3    not in use  2026-11-26T10:00:00\n");
     const auto listed = nlohmann::json::parse(env_json(std::vector{used, damaged}));
     REQUIRE(listed.size() == 2);
     CHECK(listed[0]["kernel"] == "python3-geo");
@@ -53,6 +55,11 @@ TEST_CASE(
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
     }
+    CHECK(text.find("besides those of the default environment") != std::string::npos);
+    auto other = make_environment("geo");
+    other.record.python = "3.12.1";
+    CHECK(env_text(other).find("python:  3.12.1\n") != std::string::npos);
+    CHECK(env_text(other).find("default environment") == std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/environments/environment_store.hpp"
 
+#include "kernel-manager/environments/bounded_command.hpp"
 #include "kernel-manager/environments/installer.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
 #include "tests/unit/environments/environments_fixture.hpp"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -266,13 +268,67 @@ TEST_CASE("a directory that others may read is no store", "[environments][store]
     CHECK(EnvironmentStore::open(open).has_value());
 }
 
-TEST_CASE("another Python than Debian's own is refused", "[environments]") {
-    CHECK(environments::check_python(CELLKEEP_PYTHON_VERSION).has_value());
-    CHECK(environments::check_python("/usr/bin/python" CELLKEEP_PYTHON_VERSION).has_value());
-    for (const char* python : {"", "3", "3.9", "3.12", "3.110", "/usr/bin/python3", "pypy3.11"}) {
+TEST_CASE(
+    "an environment of another Python brings it, and what the kernel needs in it",
+    "[environments][store]") {
+    EnvironmentsFixture fixture;
+    auto order = fixture.order("own", "tell==1");
+    order.python = fixture.scratch.file("python");  // not Debian's program
+    fs::copy_file(environments::kPythonProgram, order.python);
+    const auto made = fixture.store.create(order, [](const std::string&) {});
+    INFO((made.has_error() ? made.error().message() : ""));
+    REQUIRE(made.has_value());
+    CHECK(environments::is_brought(made.value().python));
+    CHECK(made.value().python.starts_with(CELLKEEP_PYTHON_VERSION "."));
+    CHECK(made.value().requirements == std::vector<std::string>{"tell==1"});
+    CHECK(made.value().packages.contains("ipython"));
+    CHECK(made.value().packages.contains("pip"));
+    const fs::path packages = fixture.packages("own");
+    CHECK_FALSE(fs::exists(packages / "cellkeep-default.pth"));
+    const fs::path environment = packages.parent_path().parent_path().parent_path();
+    CHECK(
+        fs::read_symlink(environment / "bin/python") ==
+        "/opt/cellkeep/interpreter/bin/python" CELLKEEP_PYTHON_VERSION);
+    CHECK(has(text_of(environment / "pyvenv.cfg"), "home = /opt/cellkeep/interpreter/bin\n"));
+    const fs::path interpreter = environment.parent_path() / "interpreter";
+    CHECK(fs::exists(interpreter / "bin/python" CELLKEEP_PYTHON_VERSION));
+    CHECK(fs::exists(interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/lib-dynload"));
+    CHECK(fs::exists(
+        interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/__pycache__/os.cpython-311.pyc"));
+    CHECK_FALSE(fs::exists(interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/test"));
+    // The copy is a Python where it is, and has its own library.
+    environments::BoundedCommand question;
+    question.argv = {
+        (interpreter / "bin/python" CELLKEEP_PYTHON_VERSION).string(),
+        "-I",
+        "-c",
+        "import os, zlib; print(os.__file__)"};
+    question.directory = fixture.scratch.path();
+    question.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    question.bytes_max = kEnvironmentBytesMax;
+    const auto answer = environments::run_bounded(question);
+    REQUIRE(answer.has_value());
+    CHECK(
+        answer.value().said ==
+        (interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/os.py\n").string());
+}
+
+TEST_CASE("what brings no Python leaves no environment", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    for (const char* python : {"3.8", "/nonexistent/python3.12", "/bin/sh"}) {
         CAPTURE(python);
-        CHECK(environments::check_python(python).error().code() == ErrorCode::kInvalidArgument);
+        auto order = fixture.order("own", "alpha==1");
+        order.python = python;
+        const Error refused = fixture.refusal(order);
+        CHECK(refused.code() == ErrorCode::kInvalidArgument);
+        CHECK(has(refused.message(), "--python: "));
     }
+    const EnvironmentBounds small{kEnvironmentsMax, 4UL << 20U, kEnvironmentTimeMax};
+    EnvironmentsFixture narrow(small);
+    auto order = narrow.order("own", "alpha==1");
+    order.python = narrow.scratch.file("python");
+    fs::copy_file("/usr/bin/python3.11", order.python);
+    CHECK(narrow.refusal(order).code() == ErrorCode::kLimitExceeded);
 }
 
 TEST_CASE("uv is found where it is, and else the way to it is told", "[environments]") {

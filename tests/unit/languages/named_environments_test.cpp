@@ -40,7 +40,7 @@ KernelCatalog make_named_catalog() {
     bash.forkable = false;
     catalog.offer(bash);
     for (const char* name : {"geo", "nlp"}) {
-        catalog.offer(make_named_spec(default_python(), name, files_of(name)));
+        catalog.offer(make_named_spec(default_python(), name, "3.11", files_of(name)));
     }
     catalog.withhold({"python3-old", "it is damaged", "Make it again."});
     return catalog;
@@ -53,7 +53,7 @@ bool lists(const std::vector<std::string>& values, const std::string& value) {
 TEST_CASE("a named environment is Python with its own files first", "[session][languages]") {
     const KernelSpec python = default_python();
     const image::ImageInUse files = files_of("geo");
-    const KernelSpec spec = make_named_spec(python, "geo", files);
+    const KernelSpec spec = make_named_spec(python, "geo", "3.11", files);
     CHECK(offered_by(spec) == "python3-geo");
     CHECK(spec.language == "python");
     CHECK(spec.environment.name == "geo");
@@ -69,6 +69,43 @@ TEST_CASE("a named environment is Python with its own files first", "[session][l
     CHECK(spec.images[1].root == "/store/geo");
     CHECK(spec.leases.back() == files.lease);
     CHECK(offered_by(python) == "python");
+}
+
+TEST_CASE("an environment that brings its Python is started by that", "[session][languages]") {
+    KernelSpec python = default_python();
+    python.argv = {"/opt/cellkeep/bin/cellkeep-kernel-python"};
+    python.env.emplace_back("CELLKEEP_PYTHONPATH=/opt/cellkeep/python");
+    python.read_only.push_back({"/build/bin/cellkeep-kernel-python", python.argv[0]});
+    const KernelSpec spec = make_named_spec(python, "new", "3.13.0", files_of("new"));
+    CHECK(spec.display_name == "Python 3.13.0 (Cellkeep, new)");
+    CHECK(
+        spec.argv == std::vector<std::string>{
+                         "/opt/cellkeep/environments/new/bin/python",
+                         "-I",
+                         "-B",
+                         "-X",
+                         "utf8",
+                         "/opt/cellkeep/python/cellkeep_kernel/hosted.py",
+                         "/opt/cellkeep/bin/cellkeep-host.abi3.so"});
+    std::vector<std::string> shown;
+    for (const sandbox::ReadOnlyPath& path : spec.read_only) {
+        CHECK(path.executable);
+        shown.push_back(path.source + " " + path.target);
+    }
+    // The module in the place of the program, which embeds another Python.
+    CHECK(
+        shown == std::vector<std::string>{
+                     "/image/opt/d /opt/d",
+                     "/build/bin/cellkeep-host.abi3.so /opt/cellkeep/bin/cellkeep-host.abi3.so",
+                     "/store/new/environment /opt/cellkeep/environments/new",
+                     "/store/new/interpreter /opt/cellkeep/interpreter"});
+    CHECK(spec.forkable);
+    CHECK(spec.debugger);
+    CHECK(offered_by(spec) == "python3-new");
+    const KernelSpec plain = make_named_spec(python, "geo", "3.11", files_of("geo"));
+    CHECK(plain.argv == python.argv);
+    CHECK_FALSE(plain.debugger);
+    CHECK(plain.display_name == "Python 3 (Cellkeep, geo)");
 }
 
 TEST_CASE("a language and an environment name a kernel", "[session][languages]") {
