@@ -72,7 +72,7 @@ def test_this_machine_has_interpreters() -> None:
     assert len({one.minor for one in INTERPRETERS}) == len(INTERPRETERS)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_session_has_the_python_that_was_named(
     interpreter: Interpreter, session: Session, environments: Environments
 ) -> None:
@@ -94,14 +94,14 @@ def test_a_session_has_the_python_that_was_named(
     assert session.value(run) == repr(f"{interpreter.minor}\n")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_kernelspec_names_the_version(interpreter: Interpreter, server: Server) -> None:
     spec = server.get(f"/api/kernelspecs/python3-{name_of(interpreter)}").json()["spec"]
     assert spec["display_name"] == f"Python {interpreter.version} (Cellkeep, {name_of(interpreter)})"
     assert spec["language"] == "python"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_results_errors_and_input(session: Session) -> None:
     done = session.execute("x = 6\nprint('out')\nimport sys; print('err', file=sys.stderr)\nx * 7")
     assert (done["status"], done["stdout"], done["stderr"]) == ("ok", "out\n", "err\n")
@@ -121,7 +121,7 @@ def test_results_errors_and_input(session: Session) -> None:
     assert session.value("import asyncio; await asyncio.sleep(0, 'slept')") == "'slept'"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_deadlines_and_interrupts_leave_the_state(session: Session) -> None:
     assert session.execute("kept = 'kept'")["status"] == "ok"
     late = session.execute("while True: pass", timeout_ms=1000)
@@ -135,13 +135,13 @@ def test_deadlines_and_interrupts_leave_the_state(session: Session) -> None:
     assert session.value("kept") == "'kept'"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_completion_and_inspection(session: Session) -> None:
     session.execute("import collections\n\ndef described():\n    'What it does.'")
     client = Client(session)
     try:
         completed = client.kernel.complete("collections.Ordered", reply=True, timeout=60)["content"]
-        assert "collections.OrderedDict" in completed["matches"] or "OrderedDict" in completed["matches"]
+        assert any(match.endswith("OrderedDict") for match in completed["matches"]), completed
         inspected = client.kernel.inspect("described", reply=True, timeout=60)["content"]
         assert inspected["found"] and "What it does." in inspected["data"]["text/plain"]
         info = client.kernel.kernel_info(reply=True, timeout=60)["content"]
@@ -152,7 +152,7 @@ def test_completion_and_inspection(session: Session) -> None:
         client.close()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_files_and_a_restart(session: Session) -> None:
     made = session.execute("open('made.csv', 'w').write('a,b\\n1,2\\n')")
     assert [one["path"] for one in made["artifacts"]] == ["made.csv"], made
@@ -163,7 +163,7 @@ def test_files_and_a_restart(session: Session) -> None:
     assert session.value("open('made.csv').read()") == repr("a,b\n1,2\n")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_its_sessions_are_forks_of_a_zygote(server: Server, interpreter: Interpreter, session: Session) -> None:
     def is_warm() -> bool:
         one = create(server, interpreter)
@@ -181,7 +181,7 @@ def test_its_sessions_are_forks_of_a_zygote(server: Server, interpreter: Interpr
         assert each.delete() == 204
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_it_goes_back_to_a_checkpoint_and_branches(server: Server, interpreter: Interpreter) -> None:
     session = create(server, interpreter, checkpoints={"branches": True})
     session.execute("import random, os\nvalues = [1, 2]\nopen('f', 'w').write('before')\nrandom.seed(5)")
@@ -207,7 +207,7 @@ def test_it_goes_back_to_a_checkpoint_and_branches(server: Server, interpreter: 
         assert each.delete() == 204
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_an_environment_is_its_files(interpreter: Interpreter, environments: Environments) -> None:
     """Two of the same are one image; and it has no tests, no bytecode of other places."""
     twice = f"{name_of(interpreter)}-too"

@@ -100,7 +100,7 @@ class Environments:
             env={**os.environ, **self.variables, **variables},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
 
