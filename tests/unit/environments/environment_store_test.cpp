@@ -327,7 +327,7 @@ TEST_CASE("what brings no Python leaves no environment", "[environments][store]"
     EnvironmentsFixture narrow(small);
     auto order = narrow.order("own", "alpha==1");
     order.python = narrow.scratch.file("python");
-    fs::copy_file("/usr/bin/python3.11", order.python);
+    fs::copy_file(environments::kPythonProgram, order.python);
     CHECK(narrow.refusal(order).code() == ErrorCode::kLimitExceeded);
 }
 
