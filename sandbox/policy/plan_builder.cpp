@@ -270,6 +270,10 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
         {"/lib64", "usr/lib64"},
         // Where programs that were written for other sandboxes look for their files.
         {"/home/user", kWorkspacePath},
+        {"/app", "/workspace/app"},
+        {"/logs", "/workspace/logs"},
+        {"/solution", "/workspace/solution"},
+        {"/tests", "/workspace/tests"},
         {"/dev/fd", "/proc/self/fd"},
         {"/dev/stdin", "/proc/self/fd/0"},
         {"/dev/stdout", "/proc/self/fd/1"},

@@ -56,7 +56,8 @@ TEST_CASE("the root holds what the policy lists and nothing more") {
     auto sandbox = make_sandbox();
     CHECK(
         run_inside(sandbox, {"/usr/bin/ls", "/"}).out ==
-        "bin\ndev\netc\nhome\nlib\nlib64\nprobe\nproc\nsbin\ntmp\nusr\nworkspace\n");
+        "app\nbin\ndev\netc\nhome\nlib\nlib64\nlogs\nprobe\nproc\nsbin\nsolution\ntests\ntmp\nusr\n"
+        "workspace\n");
     CHECK(
         run_inside(sandbox, {"/usr/bin/ls", "/dev"}).out ==
         "fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n");
@@ -64,6 +65,19 @@ TEST_CASE("the root holds what the policy lists and nothing more") {
         run_inside(sandbox, {"/usr/bin/sh", "-c", "pwd; hostname"}).out ==
         "/workspace\ncellkeep\n");
     CHECK(run_inside(sandbox, {"/usr/bin/find", "/", "-xdev", "-type", "s"}).out.empty());
+}
+
+TEST_CASE("folders that tasks expect at the root are those of the workspace, once it has them") {
+    auto sandbox = make_sandbox();
+    for (const std::string name : {"app", "logs", "solution", "tests"}) {
+        CAPTURE(name);
+        CHECK(run_inside(sandbox, {"/usr/bin/cat", "/" + name + "/f"}).status == 1);
+        const std::string make = "mkdir " + name + " && echo " + name + " >/" + name + "/f";
+        CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", make}).status == 0);
+        CHECK(run_inside(sandbox, {"/usr/bin/cat", name + "/f"}).out == name + "\n");
+        CHECK(run_inside(sandbox, {"/usr/bin/rm", "/" + name}).status == 1);
+    }
+    CHECK(run_inside(sandbox, {"/usr/bin/mkdir", "/other"}).status == 1);
 }
 
 TEST_CASE("every mount is nosuid, and everything but the three private directories is read-only") {
