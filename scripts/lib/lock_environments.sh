@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes every requirements.lock again from its requirements.in: the newest releases that run on
-# Debian 12's CPython 3.11, with the hash of every file. With arguments: only those folders'. For
-# maintainers; nothing else runs it.
+# Debian 12's CPython 3.11, with the hash of every file; Harbor's needs 3.12. With arguments: only those
+# folders'. For maintainers; nothing else runs it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,13 +13,15 @@ trap 'rm -rf "$scratch"' EXIT
 "$scratch/venv/bin/python" -m pip install --quiet uv
 
 for folder in ${*:-kernels/python/environment kernels/foreign/environment tests/environment tests/environment/bench \
-    tests/environment/agents tests/environment/e2b tests/environment/integrations tests/environment/kernels tests/environment/lab \
-    tests/environment/manifests tests/environment/mcp tests/environment/previews}; do
+    tests/environment/agents tests/environment/e2b tests/environment/harbor tests/environment/integrations \
+    tests/environment/kernels tests/environment/lab tests/environment/manifests tests/environment/mcp tests/environment/previews}; do
+    version=3.11
+    [ "$folder" != tests/environment/harbor ] || version=3.12
     (
         cd "$folder"
         # Neither an index's address nor a folder of this machine may enter the file.
         "$scratch/venv/bin/uv" pip compile --quiet --upgrade --python /usr/bin/python3 \
-            --python-version 3.11 --python-platform x86_64-manylinux_2_28 --only-binary :all: \
+            --python-version "$version" --python-platform x86_64-manylinux_2_28 --only-binary :all: \
             --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
             --output-file requirements.lock requirements.in
     )
