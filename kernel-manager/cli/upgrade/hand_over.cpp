@@ -148,7 +148,9 @@ Result<UniqueFd> seal_hand_over(const HandOver& hand_over) {
 
 Result<HandOver> take_hand_over(int fd) {
     struct stat about {};
-    if (fd < kFirstPassed || ::fcntl(fd, F_GET_SEALS) != kSeals || ::fstat(fd, &about) != 0) {
+    // The kernel may have set one more: sysctl vm.memfd_noexec (memfd_create(2)).
+    const int seals = fd < kFirstPassed ? -1 : ::fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(fd, &about) != 0) {
         return Error(
             ErrorCode::kInvalidArgument,
             "take-over: descriptor " + std::to_string(fd) + " is no hand-over",
