@@ -38,7 +38,7 @@ std::string to_text(const HandOver& hand_over);
 /// another format or form; kInvalidArgument for a descriptor that is not what it should be.
 Result<HandOver> parse_hand_over(std::string_view text);
 
-/// A memfd with the text, which nobody can change any more.
+/// A memfd with the text; its seals keep every process from changing it.
 Result<UniqueFd> seal_hand_over(const HandOver& hand_over);
 /// Takes such a descriptor. kInvalidArgument if it is none.
 Result<HandOver> take_hand_over(int fd);
