@@ -2,14 +2,8 @@
 #include "kernel-manager/http/client.hpp"
 
 #include "kernel-manager/http/client_stream.hpp"
-#include "kernel-manager/http/socket/tls.hpp"
 #include "protocol/support/await.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
@@ -65,14 +59,13 @@ Headers headers_of(const Fields& fields) {
     return headers;
 }
 
-template <typename AnyStream>
-asio::awaitable<Result<ClientResponse>> read_whole(AnyStream& stream, const ServerAddress& server) {
+asio::awaitable<Result<ClientResponse>> read_whole(ClientStream& stream) {
     beast::flat_buffer buffer;
     beast::http::response_parser<beast::http::string_body> parser;
     parser.body_limit(kAnswerBytesMax);
-    auto [read_failed, read] = co_await beast::http::async_read(stream, buffer, parser, kAwait);
-    if (read_failed) {
-        co_return client_error(read_failed, server);
+    auto [failed, read] = co_await beast::http::async_read(stream.bytes(), buffer, parser, kAwait);
+    if (failed) {
+        co_return stream.error(failed);
     }
     ClientResponse response;
     response.status = static_cast<int>(parser.get().result_int());
@@ -87,16 +80,15 @@ struct StreamedRead {
     std::chrono::milliseconds timeout{0};
 };
 
-template <typename AnyStream>
 asio::awaitable<Result<ClientResponse>> read_pieces(
-    AnyStream& stream, const ServerAddress& server, const StreamedRead& reading) {
+    ClientStream& stream, const StreamedRead& reading) {
     beast::flat_buffer buffer;
     beast::http::response_parser<beast::http::buffer_body> parser;
     parser.body_limit(kAnswerBytesMax);
     auto [head_failed, head] =
-        co_await beast::http::async_read_header(stream, buffer, parser, kAwait);
+        co_await beast::http::async_read_header(stream.bytes(), buffer, parser, kAwait);
     if (head_failed) {
-        co_return client_error(head_failed, server);
+        co_return stream.error(head_failed);
     }
     ClientResponse response;
     response.status = static_cast<int>(parser.get().result_int());
@@ -105,10 +97,11 @@ asio::awaitable<Result<ClientResponse>> read_pieces(
     while (!parser.is_done()) {
         parser.get().body().data = piece.data();
         parser.get().body().size = piece.size();
-        beast::get_lowest_layer(stream).expires_after(reading.timeout);
-        auto [failed, got] = co_await beast::http::async_read_some(stream, buffer, parser, kAwait);
+        stream.expires_after(reading.timeout);
+        auto [failed, got] =
+            co_await beast::http::async_read_some(stream.bytes(), buffer, parser, kAwait);
         if (failed && failed != beast::http::error::need_buffer) {
-            co_return client_error(failed, server);
+            co_return stream.error(failed);
         }
         const std::size_t bytes = piece.size() - parser.get().body().size;
         if (bytes > 0 && !reading.sink(std::string_view(piece.data(), bytes))) {
@@ -119,62 +112,22 @@ asio::awaitable<Result<ClientResponse>> read_pieces(
 }
 
 /// Without a sink the whole body is in the answer.
-template <typename AnyStream>
-asio::awaitable<Result<ClientResponse>> exchange(
-    AnyStream& stream,
-    const WireRequest& wire,
-    const ServerAddress& server,
-    const StreamedRead& reading) {
-    auto [write_failed, written] = co_await beast::http::async_write(stream, wire, kAwait);
-    if (write_failed) {
-        co_return client_error(write_failed, server);
-    }
-    if (!reading.sink) {
-        co_return co_await read_whole(stream, server);
-    }
-    co_return co_await read_pieces(stream, server, reading);
-}
-
-/// The token leaves only after the server has shown its own certificate. The server wrote that
-/// certificate's digest into its private state directory: this says more than a chain to a
-/// certificate authority, and works for a certificate that no authority signed.
-asio::awaitable<Result<ClientResponse>> exchange_with_tls(
-    ClientStream& stream,
-    const WireRequest& wire,
-    const ServerAddress& server,
-    const StreamedRead& reading) {
-    asio::ssl::context context(asio::ssl::context::tls_client);
-    asio::ssl::stream<ClientStream&> tls(stream, context);
-    auto [refused] = co_await tls.async_handshake(asio::ssl::stream_base::client, kAwait);
-    if (refused) {
-        co_return client_error(refused, server);
-    }
-    if (peer_certificate_sha256(tls.native_handle()) != server.certificate_sha256) {
-        co_return Error(
-            ErrorCode::kUnavailable,
-            text_of(server) +
-                " shows another certificate than the one that the server started with");
-    }
-    co_return co_await exchange(tls, wire, server, reading);
-}
-
 asio::awaitable<Result<ClientResponse>> send_request(
     const ServerAddress& server, ClientRequest request, StreamedRead reading) {
-    const auto place = endpoint_of(server);
-    if (place.has_error()) {
-        co_return place.error();
+    const auto opened = co_await ClientStream::open(server, request.timeout);
+    if (opened.has_error()) {
+        co_return opened.error();
     }
-    ClientStream stream(co_await asio::this_coro::executor);
-    stream.expires_after(request.timeout);
-    auto [refused] = co_await stream.async_connect(place.value().endpoint, kAwait);
-    if (refused) {
-        co_return client_error(refused, server);
-    }
+    ClientStream& stream = *opened.value();
     const WireRequest wire = make_wire(server, std::move(request));
-    if (server.tls) {
-        co_return co_await exchange_with_tls(stream, wire, server, reading);
+    auto [failed, written] = co_await beast::http::async_write(stream.bytes(), wire, kAwait);
+    if (failed) {
+        co_return stream.error(failed);
     }
-    co_return co_await exchange(stream, wire, server, reading);
+    if (!reading.sink) {
+        co_return co_await read_whole(stream);
+    }
+    co_return co_await read_pieces(stream, reading);
 }
 
 }  // namespace
@@ -187,7 +140,7 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
     server.token = std::move(token);
     if (url.substr(0, kUnix.size()) == kUnix) {
         server.socket_path = url.substr(kUnix.size() - 1);
-        BOOST_OUTCOME_TRY(endpoint_of(server));
+        BOOST_OUTCOME_TRY(check_address(server));
         return server;
     }
     const Error refused(
@@ -213,7 +166,7 @@ Result<ServerAddress> parse_server_url(const std::string& url, std::string token
         server.host = server.host.substr(1, server.host.size() - 2);
     }
     server.port = authority.substr(colon + 1);
-    if (endpoint_of(server).has_error()) {
+    if (check_address(server).has_error()) {
         return refused;
     }
     return server;

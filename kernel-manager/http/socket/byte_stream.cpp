@@ -47,6 +47,10 @@ auto span_of(const Buffers& buffers) {
 ByteStream::ByteStream(Socket socket, Peer peer, std::shared_ptr<TlsContext> tls)
     : transport_(std::make_unique<Transport>(std::move(socket), std::move(tls))),
       peer_(std::move(peer)) {
+    send_at_once();
+}
+
+void ByteStream::send_at_once() {
     // Ignored: without it answers are merely slower, and a Unix socket has none.
     boost::system::error_code ignored;
     (void)transport_->socket().set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -62,9 +66,20 @@ asio::awaitable<boost::system::error_code> ByteStream::open() {
     if (!transport_->has_tls()) {
         co_return boost::system::error_code();
     }
-    auto [error] =
-        co_await transport_->tls().async_handshake(asio::ssl::stream_base::server, kAwait);
+    auto [error] = co_await transport_->tls().async_handshake(transport_->handshake(), kAwait);
     co_return error;
+}
+
+asio::awaitable<boost::system::error_code> ByteStream::connect(Socket::endpoint_type endpoint) {
+    auto [error] = co_await transport_->socket().async_connect(endpoint, kAwait);
+    if (!error) {
+        send_at_once();
+    }
+    co_return error;
+}
+
+std::string ByteStream::peer_certificate_sha256() {
+    return http::peer_certificate_sha256(transport_->tls().native_handle());
 }
 
 asio::awaitable<void> ByteStream::end_tls() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The connected socket below an HTTP connection: one type for every transport, so that the HTTP
-// library is compiled once. Models Beast's AsyncStream; what depends on the transport is in
-// byte_stream.cpp. It counts bytes, so that a watcher can tell a slow peer from a dead one. One
-// io_context thread; at most one read and one write at a time; it must outlive both.
+// The socket below an HTTP connection, a server's or a client's: one type for every transport, so
+// that the HTTP library is compiled once. Models Beast's AsyncStream; what depends on the transport
+// is in byte_stream.cpp. It counts bytes, so that a watcher can tell a slow peer from a dead one.
+// One io_context thread; at most one read and one write at a time; it must outlive both.
 #pragma once
 
 #include "kernel-manager/http/socket/tls.hpp"
@@ -40,7 +40,7 @@ class ByteStream {
         bool same_user = false;  // over a Unix socket, a process of the server's own user
     };
 
-    /// tls: null for none.
+    /// tls: null for none. The socket is connected, or connect() comes first.
     ByteStream(Socket socket, Peer peer, std::shared_ptr<TlsContext> tls = nullptr);
     ByteStream(const ByteStream&) = delete;
     ByteStream& operator=(const ByteStream&) = delete;
@@ -55,7 +55,12 @@ class ByteStream {
     /// When we said that we send no more, or time_point::max().
     Clock::time_point ended_at() const { return ended_at_; }
 
-    /// The TLS handshake, if there is one: first of all.
+    /// For a client.
+    boost::asio::awaitable<boost::system::error_code> connect(Socket::endpoint_type endpoint);
+    /// Of the server that a client has connected to, after open(). With TLS only.
+    std::string peer_certificate_sha256();
+
+    /// The TLS handshake, if there is one: before anything is read or written.
     boost::asio::awaitable<boost::system::error_code> open();
     /// The TLS goodbye, if there is one: before close(). Ends when the peer has answered or gone.
     boost::asio::awaitable<void> end_tls();
@@ -180,6 +185,7 @@ class ByteStream {
     void fail_write(
         WriteCompletion completion, const boost::system::error_code& error, std::size_t bytes);
 
+    void send_at_once();
     void start_read(ReadCompletion completion);
     void start_write(WriteCompletion completion);
     void start_teardown(ReadCompletion completion);

@@ -95,8 +95,8 @@ std::string peer_certificate_sha256(const ssl_st* connection) {
     return sha256_of(SSL_get0_peer_certificate(connection));
 }
 
-TlsContext::TlsContext(std::unique_ptr<asio::ssl::context> context)
-    : context_(std::move(context)) {}
+TlsContext::TlsContext(std::unique_ptr<asio::ssl::context> context, bool client)
+    : context_(std::move(context)), client_(client) {}
 TlsContext::~TlsContext() = default;
 
 Result<std::shared_ptr<TlsContext>> TlsContext::load(
@@ -125,6 +125,12 @@ Result<std::shared_ptr<TlsContext>> TlsContext::load(
         return refuse_tls(key_path, "not the key of the certificate in " + certificate_path);
     }
     return std::make_shared<TlsContext>(std::move(context));
+}
+
+std::shared_ptr<TlsContext> TlsContext::for_client() {
+    constexpr bool kClient = true;
+    return std::make_shared<TlsContext>(
+        std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client), kClient);
 }
 
 std::string TlsContext::certificate_sha256() const {

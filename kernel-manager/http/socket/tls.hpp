@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's certificate and key, and how TLS is spoken here: 1.2 and newer, forward secrecy,
-// authenticated ciphers, no compression, no renegotiation. OpenSSL is seen by tls.cpp,
-// transport.hpp and client.cpp only. Read-only after loading; shared by the listeners.
+// authenticated ciphers, no compression, no renegotiation. OpenSSL is seen by tls.cpp
+// and transport.hpp only. Read-only after loading; shared by the listeners.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -28,17 +28,21 @@ class TlsContext {
     /// kInvalidArgument names the file; a key that every user can read or write is refused.
     static Result<std::shared_ptr<TlsContext>> load(
         const std::string& certificate_path, const std::string& key_path);
-    explicit TlsContext(std::unique_ptr<boost::asio::ssl::context> context);
+    /// For a client, who compares the certificate himself (client_stream.cpp).
+    static std::shared_ptr<TlsContext> for_client();
+    explicit TlsContext(std::unique_ptr<boost::asio::ssl::context> context, bool client = false);
     TlsContext(const TlsContext&) = delete;
     TlsContext& operator=(const TlsContext&) = delete;
     ~TlsContext();
 
     boost::asio::ssl::context& native() { return *context_; }
+    bool is_client() const { return client_; }
     /// As peer_certificate_sha256() of a client that this context serves.
     std::string certificate_sha256() const;
 
  private:
     std::unique_ptr<boost::asio::ssl::context> context_;
+    bool client_;
 };
 
 }  // namespace cellkeep::http

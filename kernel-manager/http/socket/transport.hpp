@@ -33,6 +33,10 @@ class Transport {
     bool has_tls() const { return tls_.has_value(); }
     Socket& socket() { return socket_; }
     boost::asio::ssl::stream<Socket&>& tls() { return *tls_; }
+    boost::asio::ssl::stream_base::handshake_type handshake() const {
+        return context_->is_client() ? boost::asio::ssl::stream_base::client
+                                     : boost::asio::ssl::stream_base::server;
+    }
 
     template <typename Buffers, typename Handler>
     void async_read_some(const Buffers& buffers, Handler handler) {
