@@ -9,10 +9,13 @@ import pytest
 from contracts import CONTRACTS
 
 from harness import Client, Server, Session, stream_text, wait_for, wait_until
-from language import CSV, KEPT, UNICODE, Ends, Fails, Language, Shown, Unsupported
+from language import CSV, KEPT, LOST, UNICODE, Ends, Fails, Language, Shown, Unsupported
 from modes import has
 
 PATIENCE_SECONDS = 60
+# An interpreter that a busy machine gives no CPU during the whole grace is killed, and the answer
+# says so. That is no fault of the language: it gets another try.
+TIMEOUT_TRIES = 3
 MEGABYTE = 1_000_000
 T = TypeVar("T")
 
@@ -158,9 +161,13 @@ def test_megabyte(server: Server, language: Language) -> None:
 
 def test_timeout(session: Session, language: Language) -> None:
     define(session, language)
-    done = session.execute(language.endless, timeout_ms=1000)
-    assert (done["status"], done["error"]["kind"]) == ("timeout", "wall_timeout"), done
-    assert "1 s" in done["error"]["message"] and done["error"]["hint"].endswith(".")
+    for tries_left in reversed(range(TIMEOUT_TRIES)):
+        done = session.execute(language.endless, timeout_ms=1000)
+        assert (done["status"], done["error"]["kind"]) == ("timeout", "wall_timeout"), done
+        assert "1 s" in done["error"]["message"] and done["error"]["hint"].endswith(".")
+        if done["state"] == language.after_timeout or tries_left == 0:
+            break
+        assert_state(session, language, done, LOST)
     assert_state(session, language, done, language.after_timeout)
 
 

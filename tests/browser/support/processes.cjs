@@ -17,6 +17,7 @@ const TOKEN = 't0ken-of-the-tests';
 const STOCK = process.env.CELLKEEP_BROWSER_STOCK === '1';
 const START_SECONDS_MAX = 90;
 const STOP_SECONDS_MAX = 120;
+const KILL_SECONDS = 130;
 
 function binary() {
     return process.env.CELLKEEP_BINARY || path.join(ROOT, 'build/release/bin/cellkeep');
@@ -100,9 +101,15 @@ class Program {
             return `${this.name} had ended before it was stopped: ${await this.ended}`;
         }
         this.process.kill(signal);
-        const late = setTimeout(() => this.process.kill('SIGKILL'), STOP_SECONDS_MAX * 1000);
+        // A Python program says on SIGABRT where each of its threads is (PYTHONFAULTHANDLER).
+        const late = setTimeout(() => this.process.kill('SIGABRT'), STOP_SECONDS_MAX * 1000);
+        const lost = setTimeout(() => this.process.kill('SIGKILL'), KILL_SECONDS * 1000);
         const how = await this.ended;
         clearTimeout(late);
+        clearTimeout(lost);
+        if (how !== 'exit status 0') {
+            console.log(`${this.name} ended with ${how}:\n${this.output()}`);
+        }
         return how;
     }
 }
@@ -147,6 +154,7 @@ function jupyterHome(folder) {
         JUPYTERLAB_WORKSPACES_DIR: path.join(home, 'workspaces'),
         JUPYTER_PLATFORM_DIRS: '1',
         PYTHONDONTWRITEBYTECODE: '1',
+        PYTHONFAULTHANDLER: '1',
     };
 }
 
