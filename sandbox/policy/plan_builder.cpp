@@ -171,6 +171,25 @@ std::vector<PlanRlimit> rlimits_for(const Policy& policy, const PlanInputs& inpu
     return rlimits;
 }
 
+std::vector<PlanLink> standard_links() {
+    return {
+        {"/bin", "usr/bin"},
+        {"/sbin", "usr/sbin"},
+        {"/lib", "usr/lib"},
+        {"/lib64", "usr/lib64"},
+        // Where programs that were written for other sandboxes look for their files.
+        {"/home/user", kWorkspacePath},
+        {"/app", "/workspace/app"},
+        {"/logs", "/workspace/logs"},
+        {"/solution", "/workspace/solution"},
+        {"/tests", "/workspace/tests"},
+        {"/dev/fd", "/proc/self/fd"},
+        {"/dev/stdin", "/proc/self/fd/0"},
+        {"/dev/stdout", "/proc/self/fd/1"},
+        {"/dev/stderr", "/proc/self/fd/2"},
+    };
+}
+
 }  // namespace
 
 Status check_read_only(const ReadOnlyPath& path) {
@@ -263,22 +282,7 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
          tmpfs_options(limits.shm_bytes, limits.tmp_inodes, "1777"),
          layer_removed("shm_noexec")},
     };
-    plan.links = {
-        {"/bin", "usr/bin"},
-        {"/sbin", "usr/sbin"},
-        {"/lib", "usr/lib"},
-        {"/lib64", "usr/lib64"},
-        // Where programs that were written for other sandboxes look for their files.
-        {"/home/user", kWorkspacePath},
-        {"/app", "/workspace/app"},
-        {"/logs", "/workspace/logs"},
-        {"/solution", "/workspace/solution"},
-        {"/tests", "/workspace/tests"},
-        {"/dev/fd", "/proc/self/fd"},
-        {"/dev/stdin", "/proc/self/fd/0"},
-        {"/dev/stdout", "/proc/self/fd/1"},
-        {"/dev/stderr", "/proc/self/fd/2"},
-    };
+    plan.links = standard_links();
     drop_provided(plan.links, policy.read_only);
     plan.files = synthesize_etc(policy.hostname);
     drop_provided(plan.files, policy.read_only);
