@@ -57,9 +57,9 @@ std::array<PyMethodDef, 2> hosted_functions{{
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): Python looks for it.
 PyMODINIT_FUNC PyInit__cellkeep_host() {
-    using namespace cellkeep::kernels::python;
-    Object module(make_host_module());
-    if (!module || PyModule_AddFunctions(module.get(), hosted_functions.data()) != 0) {
+    namespace python = cellkeep::kernels::python;
+    python::Object module(python::make_host_module());
+    if (!module || PyModule_AddFunctions(module.get(), python::hosted_functions.data()) != 0) {
         return nullptr;
     }
     return module.release();

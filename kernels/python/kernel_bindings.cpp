@@ -21,6 +21,7 @@ struct HostObject {
 
 /// The type _cellkeep_host.Host; set with the module, which is there for good.
 PyObject*& host_type() {
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): Python has no const.
     static PyObject* type = nullptr;
     return type;
 }
