@@ -32,6 +32,7 @@ Error replace_program(const CommandLine& line, const HandOver& hand_over) {
     words.emplace_back(kTakeOverFlag);
     words.push_back(std::to_string(sealed.value().get()));
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) {
         arguments.push_back(word.data());
     }
