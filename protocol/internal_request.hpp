@@ -25,7 +25,8 @@ inline constexpr std::string_view kCheckpointRequest = "cellkeep_checkpoint_requ
 
 inline constexpr std::string_view kNotForkable = "NotForkable";
 inline constexpr std::string_view kNotForkableLanguage = "language";  // it has no such thing
-inline constexpr std::string_view kNotForkableThreads = "threads";    // count: how many others
+/// count: how many others; "carries": false if they could not go on in a copy in any case.
+inline constexpr std::string_view kNotForkableThreads = "threads";
 /// "name": of a thread that could not be stopped, count: its number.
 inline constexpr std::string_view kNotForkableThread = "thread";
 inline constexpr std::string_view kNotForkableDebugger = "debugger";  // it was used

@@ -27,14 +27,15 @@ struct Lost {
 struct NotForkable {
     enum class Why {
         kLanguage,  // its kernel has no such thing
-        kThreads,   // it has others, and the caller asked to refuse then; count: how many
+        kThreads,   // it has others, which may not or cannot go on in a copy; count: how many
         kThread,    // one could not be stopped; count: its number, name: what it calls itself
         kDebugger,  // one was used in it
         kSystem     // the kernel refused the fork; count: the errno, or 0
     };
     Why why = Why::kSystem;
     std::uint32_t count = 0;
-    std::string name{};  // a guest's word: printable ASCII, at most kThreadNameMax characters
+    std::string name{};   // a guest's word: printable ASCII, at most kThreadNameMax characters
+    bool carries = true;  // kThreads: this interpreter's could go on in a copy, if they were let
     bool operator==(const NotForkable&) const = default;
 };
 inline constexpr std::size_t kThreadNameMax = 15;  // PR_SET_NAME(2const)

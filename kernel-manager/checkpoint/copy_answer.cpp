@@ -86,8 +86,10 @@ Result<CopyAnswer> read_refusal(const json& content) {
     for (const Why why :
          {Why::kLanguage, Why::kThreads, Why::kThread, Why::kDebugger, Why::kSystem}) {
         if (reason->get_ref<const std::string&>() == to_string(why)) {
-            return CopyAnswer(
-                NotForkable{why, static_cast<std::uint32_t>(*count), read_thread_name(content)});
+            NotForkable refused{why, static_cast<std::uint32_t>(*count), read_thread_name(content)};
+            const auto carries = content.find("carries");
+            refused.carries = carries == content.end() || *carries != false;
+            return CopyAnswer(std::move(refused));
         }
     }
     return nonsense();

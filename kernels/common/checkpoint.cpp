@@ -34,6 +34,10 @@ bool has_link(const ProcessCensus& census) {
 
 using Threads = sandbox::CopyOrder::Threads;
 
+bool can_carry(const CopyHooks::State& state) {
+    return state.carries_threads && sandbox::can_park_threads();
+}
+
 /// What becomes of other threads; nullopt: they are in the way.
 std::optional<Threads> choose(
     const ProcessCensus& census, const nlohmann::json& request, const CopyHooks::State& state) {
@@ -44,9 +48,8 @@ std::optional<Threads> choose(
     if (on_threads == "drop") {
         return Threads::kDrop;
     }
-    const bool carries =
-        on_threads == "carry" && state.carries_threads && sandbox::can_park_threads();
-    return carries ? std::optional(Threads::kCarry) : std::nullopt;
+    return on_threads == "carry" && can_carry(state) ? std::optional(Threads::kCarry)
+                                                     : std::nullopt;
 }
 
 /// The name that the thread has given itself (PR_SET_NAME(2const)).
@@ -121,7 +124,9 @@ std::optional<nlohmann::json> Checkpoint::make(
     }
     const std::optional<Threads> threads = choose(census.value(), request, state);
     if (!threads) {
-        return refuse(protocol::kNotForkableThreads, census.value().threads);
+        nlohmann::json refusal = refuse(protocol::kNotForkableThreads, census.value().threads);
+        refusal["carries"] = can_carry(state);
+        return refusal;
     }
     // What is buffered would be written again by each process that goes on from the copy.
     (void)std::fflush(nullptr);

@@ -59,15 +59,20 @@ nlohmann::json restored_json(const checkpoint::RolledBack& back) {
         {"failed", std::move(failures)}};
 }
 
+std::string advise_about_threads(const NotForkable& refused) {
+    return refused.carries ? ". Ask with \"on_threads\": \"carry\" to have them go on in the copy, "
+                             "or \"drop\" to lose them."
+                           : ", and this interpreter's cannot go on in a copy. Ask with "
+                             "\"on_threads\": \"drop\" to lose them, or end them first.";
+}
+
 std::string explain(const NotForkable& refused) {
     switch (refused.why) {
         case NotForkable::Why::kLanguage:
             return "The interpreter of this language cannot be copied.";
         case NotForkable::Why::kThreads:
             return "The interpreter has " + std::to_string(refused.count) +
-                   " threads besides the one that runs cells. Ask with \"on_threads\": \"carry\" "
-                   "to "
-                   "have them go on in the copy, or \"drop\" to lose them.";
+                   " threads besides the one that runs cells" + advise_about_threads(refused);
         case NotForkable::Why::kThread:
             return "The thread \"" + refused.name + "\" of the interpreter could not be stopped. " +
                    "Ask again when it waits, or with \"on_threads\": \"drop\" to lose all other "

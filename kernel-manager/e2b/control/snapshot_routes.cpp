@@ -38,6 +38,10 @@ Error explain_not_copied(const checkpoint::NotForkable& refused) {
                 "The thread \"" + refused.name +
                     "\" of the sandbox's interpreter could not be stopped."};
         case Why::kThreads:
+            return {
+                ErrorCode::kConflict,
+                "The sandbox's interpreter has other threads, and those of its Python cannot go on "
+                "in a copy."};
         case Why::kSystem:
             break;
     }

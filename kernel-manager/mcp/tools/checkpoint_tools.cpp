@@ -35,7 +35,7 @@ ToolAnswer refuse_copy(const checkpoint::NotForkable& refused) {
     } else if (refused.why == Why::kThreads) {
         message = "The interpreter has " + std::to_string(refused.count) +
                   " other threads, which a copy would lose.";
-        hint = "Pass drop_threads to lose them.";
+        hint = "End them first, or pass drop_threads to lose them.";
     } else if (refused.why == Why::kThread) {
         message = "The thread \"" + refused.name + "\" of the interpreter could not be stopped.";
         hint = "Call again when it waits, or pass drop_threads to lose all other threads.";

@@ -200,6 +200,7 @@ def test_it_goes_back_to_a_checkpoint_and_branches(server: Server, interpreter: 
     refused = session.server.post(session.path + "/checkpoints", {})
     assert refused.status_code == 409, refused.text
     assert (refused.json()["reason"], refused.json()["count"]) == ("threads", 1)
+    assert '"drop"' in refused.json()["detail"] and '"carry"' not in refused.json()["detail"]
     dropped = checkpoint(session, on_threads="drop")
     assert dropped["lost"] == [{"what": "threads", "count": 1}]
     assert session.execute("stop.set(); thread.join()")["status"] == "ok"

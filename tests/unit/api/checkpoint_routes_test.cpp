@@ -106,6 +106,10 @@ TEST_CASE("problems of checkpoints name their reasons", "[agent]") {
     const http::Problem threads = not_forkable({NotForkable::Why::kThreads, 3, {}});
     CHECK(threads.extensions == json{{"reason", "threads"}, {"count", 3}});
     CHECK_THAT(threads.detail, Catch::Contains("3 threads"));
+    CHECK_THAT(threads.detail, Catch::Contains("\"carry\"") && Catch::Contains("\"drop\""));
+    const http::Problem stay = not_forkable({NotForkable::Why::kThreads, 3, {}, false});
+    CHECK(stay.extensions == threads.extensions);
+    CHECK_THAT(stay.detail, !Catch::Contains("\"carry\"") && Catch::Contains("\"drop\""));
     const http::Problem full = not_forkable({NotForkable::Why::kSystem, EAGAIN});
     CHECK_THAT(full.detail, Catch::Contains("Resource temporarily unavailable"));
 }

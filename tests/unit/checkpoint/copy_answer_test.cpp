@@ -39,6 +39,13 @@ TEST_CASE("an interpreter says that there is a copy, or why there is none", "[ch
     const auto no = read_copy_answer(refused().dump());
     REQUIRE(no.has_value());
     CHECK(std::get<NotForkable>(no.value()) == NotForkable{NotForkable::Why::kThreads, 4, {}});
+    auto never = refused();
+    never["carries"] = false;
+    CHECK_FALSE(std::get<NotForkable>(read_copy_answer(never.dump()).value()).carries);
+    for (const json& odd : {json(true), json(0), json("false"), json()}) {
+        never["carries"] = odd;
+        CHECK(std::get<NotForkable>(read_copy_answer(never.dump()).value()).carries);
+    }
 }
 
 TEST_CASE("a hostile answer is refused, whatever is wrong with it", "[checkpoint]") {
