@@ -22,6 +22,9 @@ namespace {
 constexpr const char* kDefaultInside = "/opt/cellkeep/environment";
 constexpr const char* kInstallerLock = "/.lock";  // uv leaves it
 constexpr const char* kFontCache = "/share/cellkeep/matplotlib";
+/// As sys.pycache_prefix lays it out (kernels/python/cellkeep_kernel/hosted.py).
+constexpr const char* kKernelBytecode = "/share/cellkeep/bytecode";
+constexpr const char* kKernelModules = "/cellkeep_kernel";
 /// Python appends the folder that it names to sys.path (its module site).
 constexpr const char* kPathFile = "/cellkeep-default.pth";
 /// 1980-01-01, the first day of a zip file's dates.
@@ -108,6 +111,42 @@ Status compile_sources(
     return ok();
 }
 
+/// The kernel's own modules are the installation's, which has bytecode for Debian's Python alone.
+/// Each has the hash of its source, because an upgrade of Cellkeep may change that.
+Status compile_kernel(const PythonProgram& python, const FinishOrder& order) {
+    const std::string prefix = order.directory + kKernelBytecode;
+    BoundedCommand command;
+    command.argv = {python.program, "-I", "-S", "-B", "-X", "pycache_prefix=" + prefix};
+    for (const char* word : {"-m", "compileall", "-q", "--invalidation-mode", "checked-hash"}) {
+        command.argv.emplace_back(word);
+    }
+    command.argv.insert(
+        command.argv.end(),
+        {"-s",
+         order.kernel_package,
+         "-p",
+         kKernelPackageInside,
+         order.kernel_package + kKernelModules});
+    command.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PYTHONHASHSEED=0"};
+    command.directory = order.directory;
+    command.deadline = order.deadline;
+    command.bytes_max = order.bytes_max;
+    BOOST_OUTCOME_TRY(with_context(run_bounded(command), "compile the kernel"));
+    const std::string made = prefix + order.kernel_package + kKernelModules;
+    const std::string wanted = prefix + kKernelPackageInside + kKernelModules;
+    BOOST_OUTCOME_TRY(make_folders(fs::path(wanted).parent_path().string()));
+    std::error_code error;
+    if (made != wanted && fs::exists(made, error)) {
+        fs::rename(made, wanted, error);
+        // What is left are the empty folders of the place where the installation is.
+        for (fs::path empty = fs::path(made).parent_path(); !error && fs::is_empty(empty, error);
+             empty = empty.parent_path()) {
+            fs::remove(empty, error);
+        }
+    }
+    return error ? Error::from_errno(error.value(), "rename(" + made + ")") : Status(ok());
+}
+
 /// An image takes only what all may read (image/tree_writer.hpp).
 Status settle(const std::string& path) {
     struct stat info {};
@@ -153,6 +192,9 @@ Status finish_environment(const FinishOrder& order, const PythonProgram& python)
     (void)::unlink((directory + kInstallerLock).c_str());  // Ignored: there may be none.
     BOOST_OUTCOME_TRY(show_default(directory, python));
     BOOST_OUTCOME_TRY(compile_sources(directory, "/environment", python, order));
+    if (python.brought && !order.kernel_package.empty()) {
+        BOOST_OUTCOME_TRY(compile_kernel(python, order));
+    }
     std::uint64_t bytes = bytes_beneath(directory);
     if (python.brought) {
         BOOST_OUTCOME_TRY(compile_sources(order.interpreter, "/interpreter", python, order));

@@ -16,6 +16,8 @@ namespace cellkeep::environments {
 
 /// Inside a session: the Python that its environment has brought.
 inline constexpr const char* kInterpreterInside = "/opt/cellkeep/interpreter";
+/// Inside a session: the folder that has the kernel's own Python package.
+inline constexpr const char* kKernelPackageInside = "/opt/cellkeep/python";
 
 /// Where the packages of an environment are.
 std::string packages_of(const std::string& environment, const PythonProgram& python = {});
@@ -27,7 +29,8 @@ struct FinishOrder {
     std::string directory;    // the environment
     std::string interpreter;  // the copy of a Python that it brings, another directory
     std::chrono::steady_clock::time_point deadline;
-    std::uint64_t bytes_max = 0;  // of all together
+    std::uint64_t bytes_max = 0;      // of all together
+    std::string kernel_package = {};  // the folder of the kernel's own modules; "": none
 };
 
 /// After the installer: it is as a session needs it; sources get bytecode; all is readable by all

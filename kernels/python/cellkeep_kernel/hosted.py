@@ -14,6 +14,35 @@ import os
 import sys
 
 NAME = "_cellkeep_host"
+# Of an environment: the bytecode of the kernel's own modules, as sys.pycache_prefix lays it out.
+BYTECODE = "/share/cellkeep/bytecode"
+
+
+class KeptBytecode(importlib.machinery.SourceFileLoader):
+    """Takes what was compiled when the environment was made. That has a hash of its source: after an upgrade
+    of Cellkeep it is another's, and Python compiles what is there now."""
+
+    folder = ""
+
+    def get_code(self, fullname):
+        # Nothing is imported in here, so no other module is looked for in that folder.
+        before, sys.pycache_prefix = sys.pycache_prefix, self.folder
+        try:
+            return super().get_code(fullname)
+        finally:
+            sys.pycache_prefix = before
+
+
+def use_bytecode(root, folder):
+    """For the modules beneath the root."""
+    loader = type("KernelLoader", (KeptBytecode,), {"folder": folder})
+
+    def find(path):
+        if path != root and not path.startswith(root + "/"):
+            raise ImportError("no module of the kernel")
+        return importlib.machinery.FileFinder(path, (loader, importlib.machinery.SOURCE_SUFFIXES))
+
+    sys.path_hooks.insert(0, find)
 
 
 def find_packages(path, root):
@@ -32,7 +61,9 @@ def load(file):
 
 def main():
     file, *arguments = sys.argv[1:]
-    find_packages(sys.path, os.environ["CELLKEEP_PYTHONPATH"])
+    root = os.environ["CELLKEEP_PYTHONPATH"]
+    find_packages(sys.path, root)
+    use_bytecode(root, os.environ.get("CELLKEEP_ENVIRONMENT", "") + BYTECODE)
     load(file).run(*arguments or [""])
 
 

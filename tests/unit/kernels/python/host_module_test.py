@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel as a module for every CPython from 3.9 on: which names of CPython it needs, and its start."""
 
+import importlib.util
+import marshal
 import os
 import subprocess
 import sys
@@ -80,6 +82,65 @@ class Packages(unittest.TestCase):
         path = ["/lib/python3.12"]
         hosted.find_packages(path, "/kernel")
         self.assertEqual(path, ["/lib/python3.12", "/kernel"])
+
+
+class Bytecode(unittest.TestCase):
+    """The sources say another thing than their bytecode, so that it shows which of them ran."""
+
+    START = (
+        "import sys; from cellkeep_kernel import hosted; "
+        "hosted.use_bytecode(sys.argv[1], sys.argv[2]); sys.path.insert(0, sys.argv[1]); "
+        "import own, own.part, other; print(own.SAYS, own.part.SAYS, other.SAYS)"
+    )
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root, self.kept, self.other = (f"{folder.name}/{name}" for name in ("root", "kept", "other"))
+        self.write("root/own/__init__.py", "SAYS = 'source'")
+        self.write("root/own/part.py", "SAYS = 'source'")
+        self.write("other/other.py", "SAYS = 'source'")
+
+    def write(self, name, text):
+        path = os.path.join(os.path.dirname(self.root), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def keep(self, path, text, of_source):
+        """Bytecode of this text, which says that it is of that source."""
+        with open(path, "rb") as file:
+            source = file.read() if of_source is None else of_source
+        code = marshal.dumps(compile(text, path, "exec"))
+        data = importlib.util.MAGIC_NUMBER + (3).to_bytes(4, "little") + importlib.util.source_hash(source) + code
+        name = f"{os.path.basename(path)[:-3]}.{sys.implementation.cache_tag}.pyc"
+        folder = self.kept + os.path.dirname(path)
+        os.makedirs(folder, exist_ok=True)
+        with open(f"{folder}/{name}", "wb") as file:
+            file.write(data)
+
+    def says(self):
+        kernel = os.path.dirname(os.path.dirname(hosted.__file__))
+        ran = subprocess.run(
+            [sys.executable, "-B", "-c", self.START, self.root, self.kept],
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{kernel}:{self.other}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return ran.stdout.split()
+
+    def test_it_is_taken_for_the_kernels_own_modules_only(self):
+        self.assertEqual(self.says(), ["source", "source", "source"])
+        self.keep(f"{self.root}/own/__init__.py", "SAYS = 'kept'", None)
+        self.keep(f"{self.root}/own/part.py", "SAYS = 'kept'", None)
+        self.keep(f"{self.other}/other.py", "SAYS = 'kept'", None)
+        self.assertEqual(self.says(), ["kept", "kept", "source"])
+
+    def test_that_of_another_source_is_not_taken(self):
+        self.keep(f"{self.root}/own/__init__.py", "SAYS = 'kept'", b"SAYS = 'older'")
+        self.keep(f"{self.root}/own/part.py", "SAYS = 'kept'", None)
+        self.assertEqual(self.says(), ["source", "kept", "source"])
 
 
 if __name__ == "__main__":
