@@ -34,6 +34,7 @@ constexpr const char* kNames = "/names";
 constexpr const char* kStoreLock = "/lock";
 constexpr const char* kBuilding = "building-";
 constexpr const char* kRecordEnding = ".json";
+constexpr const char* kBuiltWheels = "/wheels";
 constexpr std::size_t kRandomBytes = 8;
 constexpr std::size_t kFingerprintBytes = 32;
 
@@ -84,6 +85,52 @@ Result<std::vector<std::string>> kernel_constraints(
         constraints.push_back(name + "==" + distribution.version);
     }
     return constraints;
+}
+
+/// Each gives a wheel of its own name, which the installer is kept to. So no build can bring
+/// another package than it was asked for.
+Status build_sources(
+    const EnvironmentOrder& order, const image::Progress& progress, InstallOrder& install) {
+    BOOST_OUTCOME_TRY(const auto names, check_source_names(order.sources));
+    if (names.empty()) {
+        return ok();
+    }
+    install.wheels = install.scratch + kBuiltWheels;
+    if (::mkdir(install.wheels.c_str(), S_IRWXU) < 0) {
+        return Error::from_errno(errno, "mkdir(" + install.wheels + ")");
+    }
+    for (const std::string& name : names) {
+        progress("building " + name + " from its source, in a sandbox");
+        const SourceOrder source{
+            name,
+            lines_about(install.requirements, name),
+            order.index,
+            install.wheels,
+            install.deadline,
+            install.bytes_max};
+        BOOST_OUTCOME_TRY(
+            const std::string file,
+            with_context(order.build_source(source), "build " + name + " from its source"));
+        BOOST_OUTCOME_TRY(std::string pin, pin_built(file, name));
+        install.constraints.push_back(std::move(pin));
+        for (std::string& line : install.requirements) {
+            line = name_in(line) == name ? without_hashes(line) : line;
+        }
+    }
+    return ok();
+}
+
+/// Of what was installed. An operator who lets code run wants to know that nothing needed it.
+Status note_built(const EnvironmentOrder& order, NamedRecord& record) {
+    BOOST_OUTCOME_TRY(record.built, check_source_names(order.sources));
+    for (const std::string& name : record.built) {
+        if (!record.packages.contains(name)) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "--build-sdists: " + name + " was built, and none of the requirements needs it");
+        }
+    }
+    return ok();
 }
 
 }  // namespace
@@ -257,10 +304,18 @@ Result<NamedRecord> EnvironmentStore::build(
     add_kernel_packages(python, install.requirements);
     install.bytes_max = bounds_.bytes * kBuildBytesFactor;
     BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
+    if (python.brought && !order.sources.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--build-sdists: sources are built with Debian's Python only",
+            "Leave out --python, or build a wheel and put it into an index of yours.");
+    }
+    BOOST_OUTCOME_TRY(build_sources(order, progress, install));
     progress("installing packages from " + shown_index(order.index));
     BOOST_OUTCOME_TRY(install_packages(install));
     progress("making the environment of them");
-    BOOST_OUTCOME_TRY(finish_environment({tree, interpreter, deadline, bounds_.bytes}, python));
+    BOOST_OUTCOME_TRY(finish_environment(
+        {tree, interpreter, deadline, bounds_.bytes, order.kernel_package}, python));
     NamedRecord record;
     record.name = order.name;
     record.python = python.version;
@@ -270,6 +325,7 @@ Result<NamedRecord> EnvironmentStore::build(
     for (const auto& [name, distribution] : installed) {
         record.packages.emplace(name, distribution.version);
     }
+    BOOST_OUTCOME_TRY(note_built(order, record));
     image::Recipe recipe;
     recipe.kind = image::Kind::kEnvironment;
     // Of its own each time: what the index has for the same requirements is another thing tomorrow.
@@ -319,16 +375,16 @@ Status EnvironmentStore::remove(const std::string& name) {
     const bool shared = std::any_of(all.begin(), all.end(), [&](const NamedRecord& other) {
         return other.name != name && other.digest == found.record.digest;
     });
-    if (found.image && !shared) {
-        const Status gone = images_.remove(*found.image);
-        if (gone.has_error() && gone.error().code() == ErrorCode::kConflict) {
-            return Error(
-                ErrorCode::kConflict,
-                "the environment " + name + " is in use",
-                "Stop the server that has it, or start it again after the removal.");
-        }
-        BOOST_OUTCOME_TRY(gone);
+    const Status gone = found.image && !shared ? images_.remove(*found.image) : Status(ok());
+    const bool held_by_server = gone.has_error() && gone.error().code() == ErrorCode::kConflict;
+    // A server that has the files for another name has them for this one, too: it offers both.
+    if (held_by_server || (shared && found.in_use)) {
+        return Error(
+            ErrorCode::kConflict,
+            "the environment " + name + " is in use",
+            "Stop the server that has it, or start it again after the removal.");
     }
+    BOOST_OUTCOME_TRY(gone);
     return ::unlink(path_of(name).c_str()) == 0
                ? Status(ok())
                : Error::from_errno(errno, "remove(" + path_of(name) + ")");

@@ -8,6 +8,7 @@
 
 #include "kernel-manager/environments/named_record.hpp"
 #include "kernel-manager/environments/python_program.hpp"
+#include "kernel-manager/environments/source_package.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -46,8 +47,12 @@ struct EnvironmentOrder {
     std::string index;                    // an address; "": PyPI
     std::string uv;                       // the program
     std::string default_packages;         // the folder of the default environment's packages
+    std::string kernel_package = {};      // the folder that has the kernel's own Python package
     std::string python = kPythonVersion;  // of find_python()
     std::string folders = {};             // where programs are looked for, as in $PATH
+    /// Packages that are built from their source, by name. All others are wheels of the index.
+    std::vector<std::string> sources = {};
+    SourceBuilder build_source = {};  // set if there are such
 };
 
 struct NamedEnvironment {
@@ -74,8 +79,8 @@ class EnvironmentStore {
 
     /// Makes one. kConflict if the name is taken; kInvalidArgument for a name, an index, a Python
     /// or requirements that are not taken; kLimitExceeded and kTimeout at the bounds; kUnavailable
-    /// with what uv says. Waits while another process makes or removes one. A failure leaves
-    /// nothing behind.
+    /// with what uv says, or what a build says of its source; kProtocol if that gave another
+    /// package. Waits while another process makes or removes one. A failure leaves nothing behind.
     Result<NamedRecord> create(const EnvironmentOrder& order, const image::Progress& progress);
 
     /// kConflict while a server has it.

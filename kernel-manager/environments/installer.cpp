@@ -74,7 +74,7 @@ std::vector<std::string> variables_for(const InstallOrder& order, const std::str
 
 /// uv asks the environment's Python once, before there is a package in it.
 std::vector<std::string> command_line(const InstallOrder& order, const std::string& work) {
-    return {
+    std::vector<std::string> words{
         order.uv,
         "pip",
         "install",
@@ -94,6 +94,10 @@ std::vector<std::string> command_line(const InstallOrder& order, const std::stri
         work + "/requirements.txt",
         "--constraints",
         work + "/constraints.txt"};
+    if (!order.wheels.empty()) {
+        words.insert(words.end(), {"--find-links", order.wheels});
+    }
+    return words;
 }
 
 }  // namespace
@@ -144,7 +148,8 @@ Status install_packages(const InstallOrder& order) {
             ErrorCode::kUnavailable,
             "uv cannot install these packages:\n" + std::string(trim(end.said, " \t\r\n")),
             "A package is taken as a wheel only, because nothing of it may run while it is "
-            "installed, and what the kernel itself needs keeps its version.");
+            "installed, and what the kernel itself needs keeps its version. --build-sdists NAME "
+            "builds the source of a package that you name, in a sandbox.");
     }
     return ok();
 }

@@ -22,6 +22,7 @@ struct InstallOrder {
     std::vector<std::string> constraints;
     std::chrono::steady_clock::time_point deadline;
     std::uint64_t bytes_max = 0;  // of the scratch directory
+    std::string wheels = {};      // a directory of wheels besides the index; "": none
 };
 
 /// $CELLKEEP_UV, else uv on $PATH. kUnavailable says where to get it.

@@ -38,6 +38,7 @@ std::string NamedRecord::to_json() const {
         {"created_at", created_at},
         {"requirements", requirements},
         {"packages", packages},
+        {"built", built},
     };
     return json.dump(2) + "\n";
 }
@@ -64,10 +65,13 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     const auto bytes = json.value("bytes", nlohmann::json());
     const auto requirements = json.value("requirements", nlohmann::json());
     const auto packages = json.value("packages", nlohmann::json());
+    // Records of versions that built nothing have none.
+    const auto built = json.value("built", nlohmann::json::array());
     if (!bytes.is_number_unsigned() || !requirements.is_array() || !packages.is_object() ||
+        !built.is_array() || !std::all_of(built.begin(), built.end(), is_text) ||
         !std::all_of(requirements.begin(), requirements.end(), is_text) ||
         !std::all_of(packages.begin(), packages.end(), is_text)) {
-        return bad("bytes, requirements or packages is missing or of another kind");
+        return bad("bytes, requirements, packages or built is missing or of another kind");
     }
     if (check_name(record.name).has_error() || !image::is_digest(record.digest)) {
         return bad("a name or a digest that is none");
@@ -75,6 +79,7 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     record.bytes = bytes.get<std::uint64_t>();
     record.requirements = requirements.get<std::vector<std::string>>();
     record.packages = packages.get<std::map<std::string, std::string>>();
+    record.built = built.get<std::vector<std::string>>();
     return record;
 }
 

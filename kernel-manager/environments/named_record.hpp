@@ -25,6 +25,7 @@ struct NamedRecord {
     std::string created_at;                       // ISO 8601
     std::vector<std::string> requirements;        // what was asked for
     std::map<std::string, std::string> packages;  // what is there: versions by name
+    std::vector<std::string> built;               // names of those that were built from source
 
     std::string to_json() const;
     /// kProtocol if it is none of to_json()'s.

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Part of every fingerprint: to be raised when this file copies something else than before.
-constexpr std::string_view kRecipeVersion = "1";
+constexpr std::string_view kRecipeVersion = "2";
 constexpr std::size_t kStampBytesMax = 4096;
 
 /// Of packages, what no program needs.
@@ -55,8 +55,14 @@ constexpr std::array<const char*, 8> kWholeTrees{
     "usr/share/ca-certificates",
     "etc/alternatives"};
 
+/// Nobody links to Python's static library, which is ten times as large as its headers.
+bool is_static_python(std::string_view path) {
+    return path.starts_with("usr/lib/") && path.find("/libpython3") != std::string_view::npos &&
+           path.ends_with(".a");
+}
+
 bool is_wanted(std::string_view path) {
-    return path.starts_with("usr/") &&
+    return path.starts_with("usr/") && !is_static_python(path) &&
            std::none_of(kLeftOut.begin(), kLeftOut.end(), [path](std::string_view prefix) {
                return path.starts_with(prefix);
            });
@@ -294,7 +300,10 @@ const std::vector<std::string>& default_packages() {
         "libxeus11",
         "libuuid1",
         "libpython3.11",
-        "libpython3.13"};
+        "libpython3.13",
+        // Headers for packages that are built from source.
+        "libpython3.11-dev",
+        "libpython3.13-dev"};
     return packages;
 }
 

@@ -26,6 +26,20 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
             arguments.create.python,
             "Which Python: Debian's own, or 3.9 to 3.14 as python3.N on PATH, or a program's path")
         ->capture_default_str();
+    create
+        ->add_option(
+            "--build-sdists",
+            arguments.create.sources,
+            "Packages, by name, that are built from their source if need be: each in a sandbox "
+            "that reaches the index alone. Default: none, and wheels only")
+        ->delimiter(',');
+    create
+        ->add_option(
+            "--build-hosts",
+            arguments.create.hosts,
+            "HOST[:PORT] that builds may reach, too: where the index keeps its files")
+        ->delimiter(',')
+        ->needs("--build-sdists");
     env->add_subcommand("list", "Show the environments")
         ->add_flag("--json", arguments.as_json, "For programs");
     CLI::App* show = env->add_subcommand("show", "Show an environment and its packages");

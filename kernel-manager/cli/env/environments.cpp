@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/env/environments.hpp"
 
 #include "kernel-manager/cli/commands.hpp"
+#include "kernel-manager/cli/env/source_workshop.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/environments/installer.hpp"
 #include "kernel-manager/environments/name.hpp"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -52,8 +54,17 @@ Status create_one(const EnvCreate& command) {
     BOOST_OUTCOME_TRY(order.uv, environments::find_uv());
     BOOST_OUTCOME_TRY(const session::Installation installation, session::find_installation());
     order.default_packages = environments::packages_of(installation.python_environment);
+    order.kernel_package = installation.python_package_dir;
     order.python = command.python;
     order.folders = installation.program_path;
+    BOOST_OUTCOME_TRY(order.sources, environments::check_source_names(command.sources));
+    std::unique_ptr<SourceWorkshop> workshop;
+    if (!order.sources.empty()) {
+        BOOST_OUTCOME_TRY(workshop, SourceWorkshop::open(command.index, command.hosts));
+        order.build_source = [&workshop](const environments::SourceOrder& source) {
+            return workshop->build(source);
+        };
+    }
     BOOST_OUTCOME_TRY(EnvironmentStore store, open_environments());
     const auto say = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
     BOOST_OUTCOME_TRY(const auto record, store.create(order, say));
@@ -100,7 +111,8 @@ nlohmann::json model_of(const NamedEnvironment& one) {
         {"damaged", !one.image.has_value()},
         {"created_at", record.created_at},
         {"requirements", record.requirements},
-        {"packages", record.packages}};
+        {"packages", record.packages},
+        {"built_from_source", record.built}};
 }
 
 }  // namespace
@@ -153,7 +165,9 @@ std::string env_text(const NamedEnvironment& one) {
                 ? "packages (those of the kernel itself, too):\n"
                 : "packages (besides those of the default environment):\n";
     for (const auto& [name, version] : record.packages) {
-        text += "  " + name + " " + version + "\n";
+        const bool built =
+            std::find(record.built.begin(), record.built.end(), name) != record.built.end();
+        text += "  " + name + " " + version + (built ? " (built from source)\n" : "\n");
     }
     return text;
 }

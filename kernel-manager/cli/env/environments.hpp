@@ -16,6 +16,8 @@ struct EnvCreate {
     std::string requirements;  // a file
     std::string index;         // an address; "": PyPI
     std::string python = environments::kPythonVersion;
+    std::vector<std::string> sources;  // packages that are built from their source, by name
+    std::vector<std::string> hosts;    // that builds may reach besides the index
 };
 int env_create(const EnvCreate& command);
 

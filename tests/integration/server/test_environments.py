@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, Session, binary, wait_until
+from harness import LEAN, Server, Session, binary, wait_until
 from modes import ModeServer
 from test_mcp import told
 from wheels import Environments, make_wheel, serve_index
@@ -186,6 +186,42 @@ def test_an_environment_in_use_is_not_removed(environments: Environments, one: S
     refused = environments.run("remove", "one")
     assert refused.returncode == 1 and "in use" in refused.stderr
     assert one.value("__import__('alpha').VERSION") == "'1.0'"
+
+
+def test_one_of_the_same_files_is_not_removed_either(
+    server: Server, environments: Environments, one: Session
+) -> None:
+    assert environments.create("twin", "alpha==1.0").returncode == 0
+    wait_until(lambda: "python3-twin" in server.get("/api/kernelspecs").json()["kernelspecs"], 60, "it is offered")
+    twin = create(server, environment="twin")
+    assert twin.info["environment"]["digest"] == one.info["environment"]["digest"]
+    for name in ("twin", "one"):
+        refused = environments.run("remove", name)
+        assert refused.returncode == 1 and f"the environment {name} is in use" in refused.stderr
+    assert twin.value("__import__('alpha').VERSION") == "'1.0'"
+    assert twin.delete() == 204
+    # Without sessions the server still offers it.
+    assert environments.run("remove", "twin").returncode == 1
+    fresh = create(server, environment="twin")
+    assert fresh.value("__import__('alpha').VERSION") == "'1.0'"
+    assert fresh.delete() == 204
+
+
+def test_an_environment_is_removed_when_no_server_has_it(
+    environments: Environments, tmp_path: Path
+) -> None:
+    own = Environments(tmp_path, environments.index)
+    for name in ("left", "right"):
+        assert own.create(name, "alpha==1.0").returncode == 0
+    running = Server(*LEAN, "--prespawn-count", "0")
+    running.environment = own.variables
+    with running as server:
+        session = create(server, environment="left")
+        assert "in use" in own.run("remove", "left").stderr
+        assert session.delete() == 204
+    assert own.run("remove", "left").returncode == 0
+    assert own.run("remove", "right").returncode == 0
+    assert os.listdir(own.store / "images") == ["lock"] or not list((own.store / "images").glob("environment-*"))
 
 
 def test_a_kernels_name_is_a_way_to_it(server: Server) -> None:

@@ -16,7 +16,7 @@ import sys
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness import binary
@@ -104,8 +104,10 @@ class Environments:
             check=False,
         )
 
-    def create(self, name: str, *requirements: str, **variables: str) -> subprocess.CompletedProcess:
+    def create(
+        self, name: str, *requirements: str, more: Sequence[str] = (), **variables: str
+    ) -> subprocess.CompletedProcess:
         self.requirements.write_text("\n".join(requirements), encoding="utf-8")
         arguments = ["create", name, "--requirements", str(self.requirements)]
         arguments += ["--index", self.index] if self.index else []
-        return self.run(*arguments, **variables)
+        return self.run(*arguments, *more, **variables)

@@ -19,6 +19,7 @@ environments::NamedEnvironment make_environment(const std::string& name) {
     one.record.created_at = "2026-11-26T10:00:00.123Z";
     one.record.requirements = {"alpha>=1"};
     one.record.packages = {{"alpha", "1.0"}, {"beta", "2.0"}};
+    one.record.built = {"alpha"};
     one.image = image::ImageRecord();
     return one;
 }
@@ -42,6 +43,7 @@ TEST_CASE("environments are a table and JSON", "[cli][environments]") {
     CHECK(listed[0]["in_use"] == true);
     CHECK(listed[0]["damaged"] == false);
     CHECK(listed[0]["packages"]["beta"] == "2.0");
+    CHECK(listed[0]["built_from_source"] == nlohmann::json::array({"alpha"}));
     CHECK(listed[1]["damaged"] == true);
     CHECK(nlohmann::json::parse(env_json(used)) == listed[0]);
     CHECK(env_json(std::vector<environments::NamedEnvironment>()) == "[]\n");
@@ -51,7 +53,11 @@ TEST_CASE(
     "an environment is shown with what was asked for and what is there", "[cli][environments]") {
     const std::string text = env_text(make_environment("geo"));
     for (const char* part :
-         {"kernel:  python3-geo\n", "index:   PyPI\n", "  alpha>=1\n", "  beta 2.0\n"}) {
+         {"kernel:  python3-geo\n",
+          "index:   PyPI\n",
+          "  alpha>=1\n",
+          "  alpha 1.0 (built from source)\n",
+          "  beta 2.0\n"}) {
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
     }

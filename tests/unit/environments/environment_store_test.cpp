@@ -121,6 +121,24 @@ TEST_CASE("equal packages are one image, whatever their names are", "[environmen
     CHECK(left.value()[0].record.name == "other");
 }
 
+TEST_CASE("an environment that is in use stays, under each of its names", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    (void)fixture.create("one", "alpha==1.0\n");
+    (void)fixture.create("two", "alpha==1.0\n");
+    {
+        const auto used = fixture.store.use(fixture.store.find("one").value());
+        REQUIRE(used.has_value());
+        for (const char* name : {"one", "two"}) {
+            CHECK(fixture.store.remove(name).error().code() == ErrorCode::kConflict);
+            CHECK(fixture.store.find(name).has_value());
+        }
+    }
+    CHECK(fixture.store.remove("one").has_value());
+    const auto used = fixture.store.use(fixture.store.find("two").value());
+    REQUIRE(used.has_value());
+    CHECK(fixture.store.remove("two").error().code() == ErrorCode::kConflict);
+}
+
 TEST_CASE("what is no environment is refused and leaves nothing", "[environments][store]") {
     EnvironmentsFixture fixture;
     (void)fixture.create("taken", "alpha==1.0\n");

@@ -22,6 +22,7 @@ NamedRecord make_record() {
     record.created_at = "2026-11-26T10:00:00.000Z";
     record.requirements = {"alpha"};
     record.packages = {{"alpha", "1.0"}, {"beta", "2.0"}};
+    record.built = {"beta"};
     return record;
 }
 
@@ -31,6 +32,19 @@ TEST_CASE("the record of an environment comes back as it was written", "[environ
     REQUIRE(again.has_value());
     CHECK(again.value().to_json() == record.to_json());
     CHECK(again.value().packages == record.packages);
+    CHECK(again.value().built == record.built);
+}
+
+TEST_CASE("a record that says nothing of builds is of wheels only", "[environments]") {
+    auto older = nlohmann::json::parse(make_record().to_json());
+    older.erase("built");
+    CHECK(NamedRecord::parse(older.dump()).value().built.empty());
+    for (const nlohmann::json& bad :
+         {nlohmann::json("beta"), nlohmann::json({1}), nlohmann::json({{"beta", "2.0"}})}) {
+        CAPTURE(bad.dump());
+        older["built"] = bad;
+        CHECK(NamedRecord::parse(older.dump()).error().code() == ErrorCode::kProtocol);
+    }
 }
 
 TEST_CASE("a record of an environment that is none is refused", "[environments]") {
