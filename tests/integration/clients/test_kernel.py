@@ -16,7 +16,7 @@ import pytest
 from jupyter_client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
-from harness import binary, cgroups_of, image_directory, runs, wait_until
+from harness import binary, cgroups_of, image_directory, still_runs, wait_until
 from held_store import held_store
 
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("JPY_")}
@@ -72,7 +72,7 @@ class Launched:
             said, error = self.process.communicate(timeout=30)
             assert (self.process.returncode, said) == (0, ""), error
             assert warning in error and error.count("\n") == bool(warning), error
-            assert not [child for child in tree if runs(child)]
+            assert not [child for child in tree if still_runs(child)]
         assert cgroups_of(self.process.pid) == []
 
 

@@ -66,7 +66,7 @@ def mounts() -> set[str]:
     return {line for line in lines if "cellkeep" in line}
 
 
-def runs(process: psutil.Process) -> bool:
+def still_runs(process: psutil.Process) -> bool:
     """A zombie does not: whoever adopted it has only not yet asked how it ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
@@ -247,7 +247,7 @@ class Server:
             assert not folder.exists(), f"{folder} is left"
 
     def assert_nothing_left(self, children: list[psutil.Process]) -> None:
-        alive = [child for child in children if runs(child)]
+        alive = [child for child in children if still_runs(child)]
         assert not alive, f"left running: {alive}"
         assert cgroups_of(self.process.pid) == []
         assert mounts() <= self.mounts_before
