@@ -17,6 +17,7 @@
 #include "sandbox/policy/limits_change.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/server/branch_place.hpp"
+#include "sandbox/server/passed_sandbox.hpp"
 #include "sandbox/shared/loopback.hpp"
 #include "sandbox/shared/worker_group.hpp"
 
@@ -201,6 +202,19 @@ class Sandbox {
     /// begin_sweep() and a wait: returns when only pid 1 is left. kTimeout after the patience;
     /// kConflict while a start is under way.
     Status kill_workers(std::chrono::milliseconds patience);
+
+    // --- its way to another program in the server's process (sandbox_branches.cpp)
+    /// One that another program has left. zygote: which made it; null if none did.
+    static Sandbox take_over(PassedSandbox passed, std::shared_ptr<Zygote> zygote = nullptr);
+    /// Everything that this object has, and nothing is killed: for its owner it is destroyed.
+    /// Precondition: it is neither frozen nor a branch, and no start is under way.
+    PassedSandbox pass_on();
+    /// Whether pid 1 gets a SIGKILL when the thread that made it ends. Without it only the end of
+    /// the control socket ends pid 1. Waits for nothing: pass what this returns to
+    /// wait_for_death_signal(). kUnavailable if pid 1 does not take the request.
+    Result<std::uint32_t> ask_for_death_signal(bool wanted);
+    /// kTimeout: pid 1 has not answered.
+    Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience);
 
     // --- branches (SECURITY.md, section 17)
     /// Of a branch: what a process of its parent enters, in the order of kBranchNamespaces.

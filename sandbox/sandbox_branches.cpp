@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Sandbox has to do with branches: its own, and those of which it is one.
+// What a Sandbox has to do with branches: its own, and those of which it is one. And its way from
+// one program in the server's process to another.
 #include "sandbox/sandbox.hpp"
 #include "sandbox/server/sandbox_state.hpp"
+#include "sandbox/server/zygote.hpp"
+
+#include <signal.h>
 
 #include <utility>
 
@@ -51,6 +55,58 @@ Sandbox Sandbox::set_aside() {
     state_->ending = true;
     state_->destroyed = true;
     return Sandbox(std::move(rest));
+}
+
+Sandbox Sandbox::take_over(PassedSandbox passed, std::shared_ptr<Zygote> zygote) {
+    Launched pid1;
+    pid1.pidfd = std::move(passed.pidfd);
+    pid1.events = std::move(passed.events);
+    pid1.workspace = std::move(passed.workspace);
+    auto state = std::make_unique<SandboxState>(SandboxState{
+        std::move(pid1),
+        SessionCgroup::take_over(std::move(passed.cgroup)),
+        std::move(passed.isolation),
+        std::move(zygote),
+        passed.file_uid,
+        passed.file_gid});
+    state->channel = InitChannel(std::move(passed.control), passed.last_request);
+    state->last_worker = passed.last_worker;
+    return Sandbox(std::move(state));
+}
+
+PassedSandbox Sandbox::pass_on() {
+    PassedSandbox passed;
+    passed.last_request = state_->channel.last_sequence();
+    passed.control = state_->channel.pass_on();
+    passed.pidfd = std::move(state_->pid1.pidfd);
+    passed.events = std::move(state_->pid1.events);
+    passed.workspace = std::move(state_->pid1.workspace);
+    passed.cgroup = state_->cgroup.pass_on();
+    passed.isolation = state_->isolation;
+    passed.file_uid = state_->file_uid;
+    passed.file_gid = state_->file_gid;
+    passed.last_worker = state_->last_worker;
+    state_->pid1 = Launched{};
+    state_->ending = true;
+    state_->destroyed = true;
+    return passed;
+}
+
+Result<std::uint32_t> Sandbox::ask_for_death_signal(bool wanted) {
+    if (state_->ending || state_->given_up) {
+        return Error(ErrorCode::kConflict, "death signal: the sandbox is destroyed");
+    }
+    RequestHeader header;
+    header.kind = RequestKind::kDeathSignal;
+    header.signal = wanted ? SIGKILL : 0;
+    return with_context(state_->channel.send(header, "", {}), "death signal");
+}
+
+Status Sandbox::wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience) {
+    BOOST_OUTCOME_TRY(
+        const auto reply, with_context(state_->channel.wait(asked, patience), "death signal"));
+    return reply.message.error == 0 ? Status(ok())
+                                    : Error::from_errno(reply.message.error, "death signal");
 }
 
 }  // namespace cellkeep::sandbox

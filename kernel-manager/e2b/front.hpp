@@ -23,6 +23,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class Front : public session::SessionListener {
     // --- session::SessionListener
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
+    std::optional<std::string> find_obstacle(const session::Session& session) const override {
+        return book_.find_obstacle(session);
+    }
 
  private:
     Front(

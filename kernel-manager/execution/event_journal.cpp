@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/execution/event_journal.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace cellkeep::session {
@@ -23,6 +24,25 @@ void EventJournal::append(std::string type, protocol::TextPieces data) {
     while (events_.size() > 1 && (events_.size() > events_max_ || bytes_ > bytes_max_)) {
         drop_oldest();
     }
+}
+
+void EventJournal::go_on(std::vector<ExecutionEvent> newest) {
+    for (ExecutionEvent& event : newest) {
+        next_sequence_ = events_.empty() ? event.sequence : next_sequence_;
+        append(std::move(event.type), std::move(event.data));
+    }
+}
+
+std::vector<std::shared_ptr<const ExecutionEvent>> EventJournal::newest(
+    std::size_t bytes_max) const {
+    auto first = events_.end();
+    for (std::size_t bytes = 0; first != events_.begin(); --first) {
+        bytes += (*std::prev(first))->data.size();
+        if (bytes > bytes_max && first != events_.end()) {
+            break;
+        }
+    }
+    return {first, events_.end()};
 }
 
 void EventJournal::drop_oldest() {

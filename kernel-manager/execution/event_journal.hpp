@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -37,6 +38,11 @@ class EventJournal {
         std::uint64_t missed = 0;                     // events before it that are no longer kept
     };
     Next after(std::uint64_t sequence) const;
+
+    /// As another program in this process has kept it: the newest events, with their numbers.
+    void go_on(std::vector<ExecutionEvent> newest);
+    /// The newest that together have at most so many bytes, oldest first; the very newest always.
+    std::vector<std::shared_ptr<const ExecutionEvent>> newest(std::size_t bytes_max) const;
 
     /// Gives up all but the newest event.
     void forget();

@@ -126,6 +126,30 @@ void ExecutionBook::forget_oldest() {
     entries_.erase(oldest);
 }
 
+std::vector<ExecutionBook::PassedKey> ExecutionBook::keys() const {
+    std::vector<PassedKey> passed;
+    for (const std::string& key : keys_by_age_) {
+        if (const auto found = keys_.find(key); found != keys_.end()) {
+            passed.push_back({key, found->second.id, found->second.digest});
+        }
+    }
+    return passed;
+}
+
+void ExecutionBook::go_on(const std::vector<Entry>& finished, std::vector<PassedKey> keys) {
+    for (const Entry& execution : finished) {
+        entries_.push_back(Kept{execution});
+    }
+    for (PassedKey& one : keys) {
+        Entry execution = find(one.id);
+        keys_by_age_.push_back(one.key);
+        keys_.insert_or_assign(
+            std::move(one.key),
+            Keyed{std::move(execution), std::move(one.id), std::move(one.digest)});
+    }
+    settle();
+}
+
 ExecutionBook::Entry ExecutionBook::find(const std::string& id) const {
     const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Kept& one) {
         return one.execution->id() == id;

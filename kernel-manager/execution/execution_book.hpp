@@ -37,6 +37,16 @@ class ExecutionBook {
     /// One of them has finished: forgets what is past the bounds, oldest first.
     void settle();
 
+    /// What the keys stand for, oldest first: for another program in this process, and from one.
+    struct PassedKey {
+        std::string key;
+        std::string id;  // of the execution, which may be forgotten
+        std::string digest;
+    };
+    std::vector<PassedKey> keys() const;
+    /// Entries that have finished, in their order.
+    void go_on(const std::vector<Entry>& finished, std::vector<PassedKey> keys);
+
     Entry find(const std::string& id) const;
     /// In the order in which they were accepted.
     std::vector<Entry> list() const;

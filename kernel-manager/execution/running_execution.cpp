@@ -155,6 +155,17 @@ void Execution::mark_started() {
              {"started_at", to_iso8601(*started_at_)}})));
 }
 
+void Execution::go_on(Passed passed) {
+    phase_ = ExecutionPhase::kFinished;
+    created_at_ = passed.created_at;
+    started_at_ = passed.started_at;
+    finished_at_ = passed.finished_at;
+    events_.go_on(std::move(passed.events));
+    result_ = std::make_shared<const ExecutionResult>(std::move(passed.result));
+    end_tool_calls();
+    completion_->set(result_);
+}
+
 void Execution::finish(ExecutionResult result) {
     if (result_) {
         return;  // the first answer counts

@@ -101,6 +101,16 @@ class Execution {
     void finish(ExecutionResult result);
     void forget_events() { events_.forget(); }
 
+    /// One that has finished in another program in this process. Before anyone listens.
+    struct Passed {
+        Time created_at;
+        std::optional<Time> started_at;
+        std::optional<Time> finished_at;
+        std::vector<ExecutionEvent> events;  // the newest, with their numbers
+        ExecutionResult result;
+    };
+    void go_on(Passed passed);
+
  private:
     void notify();
     ToolCalls::Watch tool_watch();

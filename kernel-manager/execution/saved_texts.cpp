@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -25,6 +26,14 @@ std::string saved_texts_directory(const std::string& execution_id) {
 
 std::uint64_t saved_text_room(const sandbox::Workspace& workspace) {
     return std::min(limits::kSavedTextBytesMax, workspace_bytes(workspace) / 4);
+}
+
+void SavedTexts::go_on(std::deque<Saved> saved) {
+    saved_ = std::move(saved);
+    bytes_ = 0;
+    for (const Saved& one : saved_) {
+        bytes_ += one.bytes;
+    }
 }
 
 void SavedTexts::keep(const ExecutionResult& result, const sandbox::Workspace& workspace) {

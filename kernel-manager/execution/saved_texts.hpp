@@ -32,11 +32,15 @@ class SavedTexts {
 
     std::size_t size() const { return saved_.size(); }
 
- private:
     struct Saved {
         std::string directory;
         std::uint64_t bytes = 0;
     };
+    /// Oldest first: for another program in this process, and from one.
+    const std::deque<Saved>& all() const { return saved_; }
+    void go_on(std::deque<Saved> saved);
+
+ private:
     std::deque<Saved> saved_;  // oldest first
     std::uint64_t bytes_ = 0;
 };

@@ -16,6 +16,16 @@ namespace cellkeep::session {
 
 enum class OutputStream { kStdout, kStderr };
 
+/// An interpreter on its way from one program in the server's process to another: our ends of its
+/// channels, which do not block.
+struct PassedInterpreter {
+    sandbox::WorkerId id = 0;
+    UniqueFd pidfd;
+    UniqueFd link;
+    UniqueFd stdout_fd;
+    UniqueFd stderr_fd;
+};
+
 class Interpreter {
  public:
     /// What it says. None is called after the end of the Interpreter, nor from inside its start.
@@ -50,6 +60,11 @@ class Interpreter {
     virtual void drain_pipes() = 0;
     /// Hands out everything that is left, after the process has ended.
     virtual void drain_all() = 0;
+    /// It lives, as far as is known, and nothing is half said on either side.
+    virtual bool is_at_rest() const { return false; }
+    /// For another program: there is no event any more. Precondition: is_at_rest().
+    virtual PassedInterpreter pass_on() { return {}; }
+
     /// The back-pressure that a flooding interpreter feels.
     virtual void pause_reading() = 0;
     virtual void resume_reading() = 0;

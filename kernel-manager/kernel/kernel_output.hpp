@@ -62,6 +62,9 @@ class KernelOutput {
     /// publish(), such as a reply. May end the session.
     void flush();
 
+    /// Nothing waits to be joined.
+    bool is_at_rest() const { return joiner_.empty(); }
+
     // --- the run whose output it is
     /// The run must stay where it is until end_run().
     void begin_run(const RunningRequest& run) { run_ = &run; }

@@ -27,6 +27,9 @@ class ServerMessages {
  public:
     explicit ServerMessages(std::string session) : session_(std::move(session)) {}
 
+    /// The name.
+    const std::string& session() const { return session_; }
+
     protocol::Message reply(const protocol::Message& request, const nlohmann::json& content) const;
     /// The same of a content that is JSON text already. Precondition: it is a JSON object, and
     /// fits.

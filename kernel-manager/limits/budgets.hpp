@@ -31,6 +31,8 @@ class Budgets {
     void add_artifacts(std::uint64_t bytes) { used_.artifact_bytes += bytes; }
 
     const BudgetUse& used() const { return used_; }
+    /// As another program in this process has counted.
+    void go_on(const BudgetUse& used) { used_ = used; }
 
     /// The first budget that leaves no room for another execution.
     std::optional<LimitRefusal> find_exhausted(const SessionLimits& limits) const;

@@ -46,6 +46,19 @@ class CircuitBreaker {
     void on_accepted() { ++running_; }
     void on_end(CircuitVote vote, Time now);
 
+    /// What it knows while nothing runs, for another program in this process, and from one.
+    struct Passed {
+        std::uint32_t failures = 0;
+        std::optional<Time> open_until;
+        std::chrono::seconds cooldown{0};
+    };
+    Passed pass_on() const { return {failures_, open_until_, cooldown_}; }
+    void go_on(const Passed& passed) {
+        failures_ = passed.failures;
+        open_until_ = passed.open_until;
+        cooldown_ = passed.cooldown;
+    }
+
  private:
     CircuitState state(Time now) const;
     void open(Time now);

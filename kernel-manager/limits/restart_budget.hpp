@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -31,6 +32,10 @@ class RestartBudget {
 
     /// Somebody decided to try again.
     void reset() { deaths_.clear(); }
+
+    /// Those that count, oldest first; and for a budget that goes on.
+    const std::deque<Time>& deaths() const { return deaths_; }
+    void set_deaths(std::deque<Time> deaths) { deaths_ = std::move(deaths); }
 
  private:
     std::size_t restarts_max_;

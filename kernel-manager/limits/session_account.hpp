@@ -53,6 +53,19 @@ class SessionAccount {
     const BudgetUse& used() const { return budgets_.used(); }
     CircuitInfo circuit(Time now) const { return breaker_.info(now); }
 
+    /// What it knows while nothing runs, for another program in this process, and from one.
+    struct Passed {
+        BudgetUse used;
+        CircuitBreaker::Passed breaker;
+        std::chrono::microseconds cpu_before{0};
+    };
+    Passed pass_on() const { return {budgets_.used(), breaker_.pass_on(), cpu_before_}; }
+    void go_on(const Passed& passed) {
+        budgets_.go_on(passed.used);
+        breaker_.go_on(passed.breaker);
+        cpu_before_ = passed.cpu_before;
+    }
+
  private:
     Budgets budgets_;
     CircuitBreaker breaker_;

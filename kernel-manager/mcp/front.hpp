@@ -54,6 +54,7 @@ class Front : public Answerer {
     boost::asio::io_context& io() const { return io_; }
     /// A client that has sent initialize with these parameters.
     std::shared_ptr<Client> make_client(const nlohmann::json& params) const;
+    SessionNames& names() { return names_; }
     /// Ends the calls that would not end by themselves, and looks at nothing any more.
     void stop();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/output/journal.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace cellkeep::session {
@@ -18,6 +19,31 @@ OutputEntry OutputJournal::append(protocol::Message message) {
         ++dropped_;
     }
     return entry;
+}
+
+void OutputJournal::go_on(std::uint64_t last_sequence, std::vector<protocol::Message> newest) {
+    next_sequence_ = last_sequence + 1 - newest.size();
+    dropped_ = next_sequence_ - 1;
+    entries_.clear();
+    bytes_ = 0;
+    for (protocol::Message& message : newest) {
+        (void)append(std::move(message));  // Ignored: it has been seen.
+    }
+}
+
+std::vector<protocol::Message> OutputJournal::newest(std::size_t bytes_max) const {
+    auto first = entries_.end();
+    for (std::size_t bytes = 0; first != entries_.begin(); --first) {
+        bytes += std::prev(first)->message.frame().size();
+        if (bytes > bytes_max) {
+            break;
+        }
+    }
+    std::vector<protocol::Message> messages;
+    for (; first != entries_.end(); ++first) {
+        messages.push_back(first->message);
+    }
+    return messages;
 }
 
 OutputJournal::Replay OutputJournal::since(std::uint64_t sequence) const {

@@ -33,6 +33,12 @@ class OutputJournal {
     };
     Replay since(std::uint64_t sequence) const;
 
+    /// As another program in this process has kept it: the newest entries, oldest first, and how
+    /// many were dropped before them.
+    void go_on(std::uint64_t last_sequence, std::vector<protocol::Message> newest);
+    /// The newest that together have at most so many bytes, oldest first.
+    std::vector<protocol::Message> newest(std::size_t bytes_max) const;
+
     std::uint64_t last_sequence() const { return next_sequence_ - 1; }
     std::uint64_t dropped() const { return dropped_; }
     std::size_t bytes() const { return bytes_; }

@@ -8,6 +8,8 @@
 #include "protocol/message.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::session {
@@ -32,6 +34,10 @@ class OutputFanout {
     bool is_congested() const;
 
     const OutputJournal& journal() const { return journal_; }
+    /// OutputJournal::go_on().
+    void go_on(std::uint64_t last_sequence, std::vector<protocol::Message> newest) {
+        journal_.go_on(last_sequence, std::move(newest));
+    }
 
  private:
     OutputJournal journal_;

@@ -87,6 +87,11 @@ void OutputPipe::resume_reading() {
     }
 }
 
+UniqueFd OutputPipe::pass_on() {
+    closed_ = true;
+    return UniqueFd(pipe_.release());
+}
+
 void OutputPipe::close() {
     if (std::exchange(closed_, true)) {
         return;

@@ -49,6 +49,10 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     int descriptor() { return pipe_.native_handle(); }
     void pause_reading();
     void resume_reading();
+    /// It is read, and no half of a character is held here.
+    bool is_at_rest() const { return !closed_ && !paused_ && kept_ == 0; }
+    /// The read end, for another program; this is closed then. Precondition: is_at_rest().
+    UniqueFd pass_on();
     void close();
 
  private:

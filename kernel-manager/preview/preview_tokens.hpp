@@ -48,6 +48,8 @@ class PreviewTokens {
     /// Those that have not expired, in the order in which they were issued.
     std::vector<Info> list(
         const std::string& session_id, std::uint16_t port, Clock::time_point now) const;
+    /// Of any port, whether they have expired or not.
+    bool has_any(std::string_view session_id) const { return by_session_.contains(session_id); }
     /// kNotFound.
     Status revoke(const std::string& session_id, std::uint16_t port, std::string_view token_id);
     /// The session has ended.

@@ -81,6 +81,7 @@ class Previews : public session::SessionListener {
     Status on_session_created(const SessionPtr& session) override;
     /// Its tokens are forgotten, and its connections end.
     void on_session_closed(const std::string& session_id) override;
+    std::optional<std::string> find_obstacle(const session::Session& session) const override;
 
  private:
     struct Taken;

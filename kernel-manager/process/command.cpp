@@ -84,6 +84,26 @@ Command::Command(
     info_.started_at = system_clock::now();
 }
 
+std::shared_ptr<Command> Command::go_on(CommandInfo info, CommandOutput output) {
+    CommandOrder order;
+    order.argv = std::move(info.argv);
+    order.label = std::move(info.label);
+    std::shared_ptr<Command> command(new Command(
+        std::move(info.id), order, std::move(info.directory), [](std::size_t /*bytes*/) {}));
+    command->info_.pid = info.pid;
+    command->info_.terminal = info.terminal;
+    command->info_.end = std::move(info.end);
+    command->info_.started_at = info.started_at;
+    command->info_.ended_at = info.ended_at;
+    command->output_ = std::move(output);
+    return command;
+}
+
+bool Command::is_over() const {
+    const auto is_closed = [](const auto& pipe) { return !pipe || pipe->descriptor() < 0; };
+    return info_.end && is_closed(stdout_) && is_closed(stderr_);
+}
+
 Command::~Command() {
     close();
 }

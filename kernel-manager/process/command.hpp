@@ -93,6 +93,8 @@ class Command {
         const CommandOrder& order,
         sandbox::WorkerSpec& spec,
         OnOutput on_output);
+    /// One that was over under another program in the server's process.
+    static std::shared_ptr<Command> go_on(CommandInfo info, CommandOutput output);
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
     ~Command();
@@ -103,6 +105,8 @@ class Command {
     /// What follows a place, for a reader that has all before it.
     CommandOutput::Next read_after(std::uint64_t place);
     const std::optional<CommandEnd>& end() const { return info_.end; }
+    /// It has ended, and nothing that it left can write to its pipes.
+    bool is_over() const;
     /// Calls back at each news, output, room for input or its end, for as long as what it returns
     /// lives. The callback may only take note.
     std::shared_ptr<void> subscribe(std::function<void()> on_news);

@@ -23,6 +23,8 @@ class CommandOutput {
     explicit CommandOutput(std::size_t bytes_max = kOutputBytesMax) : bytes_max_(bytes_max) {}
 
     void append(Stream stream, std::string_view text);
+    /// Of which the bytes before a place are no longer there. Before the first append().
+    void begin_at(std::uint64_t place) { total_ = place; }
 
     struct Next {
         Stream stream = Stream::kStdout;

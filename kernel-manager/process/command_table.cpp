@@ -293,6 +293,20 @@ std::size_t CommandTable::running() const {
         }));
 }
 
+bool CommandTable::are_over() const {
+    return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+        return entry.command->is_over();
+    });
+}
+
+void CommandTable::go_on(const std::vector<std::shared_ptr<Command>>& over) {
+    for (const std::shared_ptr<Command>& command : over) {
+        entries_.push_back(
+            {command, nullptr, std::make_shared<Completion<Status>>(io_), /*forget=*/false});
+        ended_.push_back(command->id());
+    }
+}
+
 void CommandTable::note_output(std::size_t bytes) {
     if (closed_) {
         return;

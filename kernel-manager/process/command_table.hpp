@@ -91,6 +91,10 @@ class CommandTable {
     // --- how they are
     /// Those that have not ended.
     std::size_t running() const;
+    /// Each is over (Command::is_over()).
+    bool are_over() const;
+    /// Those that were over under another program in the server's process, as they have ended.
+    void go_on(const std::vector<std::shared_ptr<Command>>& over);
 
  private:
     struct Entry {

@@ -76,6 +76,16 @@ Result<Claim<std::uint32_t>> Admission::claim_slot() {
     return std::move(*claim);
 }
 
+Result<Claim<std::uint32_t>> Admission::claim_slot(std::uint32_t wanted) {
+    auto claim = Claim<std::uint32_t>::take(slots_, wanted);
+    if (!claim.has_value()) {
+        return Error(
+            ErrorCode::kConflict,
+            "there is a session number " + std::to_string(wanted) + " already");
+    }
+    return std::move(*claim);
+}
+
 Result<Claim<std::string>> Admission::claim_kernel_id(const std::string& wanted) {
     std::string id = wanted;
     if (id.empty()) {

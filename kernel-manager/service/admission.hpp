@@ -58,6 +58,8 @@ class Admission {
     /// The lowest free number. It does not look at the bound: call it in the turn of the loop in
     /// which make_room() or has_room_for_spare() has.
     Result<Claim<std::uint32_t>> claim_slot();
+    /// This number. kConflict if another session has it.
+    Result<Claim<std::uint32_t>> claim_slot(std::uint32_t wanted);
     /// This id, or a random one if it is empty. kConflict if another session has it.
     Result<Claim<std::string>> claim_kernel_id(const std::string& wanted);
     /// Whether one more spare leaves a place for a client. coming: spares that are being made and

@@ -6,6 +6,7 @@
 #include "kernel-manager/limits/death_notice.hpp"
 #include "kernel-manager/service/environment_choice.hpp"
 #include "kernel-manager/service/service_parts.hpp"
+#include "kernel-manager/service/session_passing.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/warm/host_capacity.hpp"
 
@@ -144,6 +145,35 @@ boost::asio::awaitable<void> Service::wait_until_gone(std::string id) {
 
 std::size_t Service::occupied() const {
     return parts_->admission->clients();
+}
+
+SessionPassing Service::passing() const {
+    return SessionPassing(
+        {*parts_->registry, *parts_->admission, *parts_->factory, *parts_->starter});
+}
+
+std::vector<std::string> Service::find_obstacles() const {
+    return passing().find_obstacles();
+}
+
+std::vector<std::string> Service::find_work() const {
+    return passing().find_work();
+}
+
+Status Service::prepare_passing() {
+    return passing().prepare();
+}
+
+void Service::cancel_passing() {
+    passing().cancel();
+}
+
+std::vector<PassedSession> Service::pass_on(SharedParts& shared) {
+    return passing().pass_on(shared);
+}
+
+void Service::take_over(PassedSessions passed) {
+    passing().take_over(std::move(passed), remover(*parts_), parts_->log);
 }
 
 std::size_t Service::spares() const {

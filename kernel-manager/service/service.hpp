@@ -20,6 +20,7 @@
 #include "kernel-manager/service/session_registry.hpp"
 #include "kernel-manager/service/session_service.hpp"
 #include "kernel-manager/service/session_starter.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -33,6 +34,8 @@
 #include <vector>
 
 namespace cellkeep::session {
+
+class SessionPassing;
 
 class Service : public SessionService {
  public:
@@ -70,6 +73,21 @@ class Service : public SessionService {
     /// Sessions of clients: those that live, are on their way, or are not quite gone.
     std::size_t occupied() const;
 
+    // --- the way of the sessions to another program in the server's process (SessionPassing)
+    /// "ID (reason)" of each session of a client's that cannot pass, even if it does nothing; and
+    /// of each that does something.
+    std::vector<std::string> find_obstacles() const;
+    std::vector<std::string> find_work() const;
+    /// Before pass_on(), in the same turn of the loop; cancel_passing() takes it back. After an
+    /// error everything is as it was.
+    Status prepare_passing();
+    void cancel_passing();
+    /// All sessions of clients, without telling anybody; shutdown() is next. Precondition: there
+    /// are neither obstacles nor work.
+    std::vector<PassedSession> pass_on(SharedParts& shared);
+    /// Of another program. After the last add_listener(), before the io_context runs.
+    void take_over(PassedSessions passed);
+
     /// How many spares are ready.
     std::size_t spares() const;
 
@@ -82,6 +100,7 @@ class Service : public SessionService {
     struct Parts;
     static Result<std::shared_ptr<Session>> hand_out(Parts& parts, SessionEntry entry);
     static SessionStarter::OnEnd remover(Parts& parts);
+    SessionPassing passing() const;
     std::shared_ptr<Parts> parts_;  // posted work and waiting requests may outlive the Service
 };
 

@@ -6,6 +6,7 @@
 #include "kernel-manager/service/admission.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/session/packages/package_index.hpp"
+#include "kernel-manager/session/passing/passed_setup.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/workspace/workspace.hpp"
@@ -147,6 +148,23 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };
     connect(setup);
     co_return SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
+}
+
+Result<std::shared_ptr<ManagedSession>> SessionFactory::go_on(
+    PassedSession passed,
+    const SharedAgain& shared,
+    std::function<void(const std::string& session_id, Death)> on_end_requested) {
+    const bool warm = passed.zygote && *passed.zygote < shared.zygotes.size();
+    sandbox::Sandbox sandbox = sandbox::Sandbox::take_over(
+        std::move(passed.sandbox), warm ? shared.zygotes[*passed.zygote] : nullptr);
+    BOOST_OUTCOME_TRY(SessionSetup setup, read_setup(passed, shared));
+    setup.family = std::make_shared<FamilyMember>(passed.slot);
+    setup.on_end_requested = [on_end = std::move(on_end_requested),
+                              session_id = setup.id](Death reason) { on_end(session_id, reason); };
+    connect(setup);
+    const auto session = SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
+    BOOST_OUTCOME_TRY(session->go_on(std::move(passed)));
+    return std::static_pointer_cast<ManagedSession>(session);
 }
 
 sandbox::Policy SessionFactory::policy_for(Order& order, SessionSetup& setup) const {

@@ -11,6 +11,7 @@
 #include "kernel-manager/service/service_config.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/managed_session.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
 #include "protocol/support/result.hpp"
@@ -84,6 +85,12 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
         std::vector<InputFile> files);
     /// Errors are those of the sandbox, the network and the inputs; kUnavailable after stop().
     boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> make(Order order);
+    /// One that another program has left, and its interpreter; its sandbox ends if that fails.
+    /// kProtocol: not of the form. on_end_requested: as in Order.
+    Result<std::shared_ptr<ManagedSession>> go_on(
+        PassedSession passed,
+        const SharedAgain& shared,
+        std::function<void(const std::string& session_id, Death)> on_end_requested);
     /// The server ends: what is being made is given up.
     void stop() { stopped_ = true; }
 

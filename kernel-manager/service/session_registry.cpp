@@ -60,6 +60,18 @@ Status SessionRegistry::remove(const std::string& id, Death reason) {
     return ok();
 }
 
+std::optional<std::string> SessionRegistry::find_obstacle(const ManagedSession& session) const {
+    if (auto own = session.find_obstacle()) {
+        return own;
+    }
+    for (const SessionListener* listener : listeners_) {
+        if (auto found = listener->find_obstacle(session)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
 void SessionRegistry::close(SessionEntry entry, Death reason) {
     const auto session = entry.session;
     session->end_conversation(reason);

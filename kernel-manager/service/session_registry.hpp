@@ -11,7 +11,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::session {
@@ -26,6 +28,11 @@ class SessionListener {
     /// A failure refuses the session.
     virtual Status on_session_created(const std::shared_ptr<Session>& session) = 0;
     virtual void on_session_closed(const std::string& session_id) = 0;
+    /// Why the session cannot pass to another program in the server's process as far as this front
+    /// end knows, for people; nullopt: it can.
+    virtual std::optional<std::string> find_obstacle(const Session& /*session*/) const {
+        return std::nullopt;
+    }
 };
 
 class SessionRegistry {
@@ -49,6 +56,12 @@ class SessionRegistry {
     std::vector<std::shared_ptr<Session>> list() const;
     /// Ends the session for its clients, informs the listeners and lets it go. kNotFound.
     Status remove(const std::string& id, Death reason);
+    /// Oldest first.
+    const std::vector<SessionEntry>& entries() const { return entries_; }
+    /// Of the session itself or of a front end.
+    std::optional<std::string> find_obstacle(const ManagedSession& session) const;
+    /// All, oldest first: they are no longer here, and nobody is told.
+    std::vector<SessionEntry> pass_on() { return std::exchange(entries_, {}); }
     /// Every client of every session learns of the end before the first session is let go.
     void remove_all(Death reason);
 

@@ -49,13 +49,14 @@ class SessionStarter : public std::enable_shared_from_this<SessionStarter> {
     boost::asio::awaitable<Status> adopt(SessionEntry& entry, SessionOptions options, OnEnd on_end);
     /// The server ends: closes what is on its way.
     void stop(Death reason);
+    /// The same call in a turn of the loop of its own.
+    OnEnd later(OnEnd on_end) const;
 
  private:
     /// While it lives, stop() reaches the session.
     class OnItsWay;
 
     SessionStarter(boost::asio::io_context& io, Hooks hooks) : io_(io), hooks_(std::move(hooks)) {}
-    OnEnd later(OnEnd on_end) const;
 
     boost::asio::io_context& io_;
     const Hooks hooks_;

@@ -23,6 +23,8 @@ class ConnectedClients {
 
     std::shared_ptr<void> add() { return std::make_shared<Share>(state_); }
     std::size_t count() const { return state_->count; }
+    /// As another program in this process has seen it.
+    void go_on(std::optional<Time> left_at) { state_->left_at = left_at; }
     /// Nothing while one is connected, or if none ever was.
     std::optional<Time> left_at() const {
         return state_->count == 0 ? state_->left_at : std::nullopt;

@@ -91,6 +91,13 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::take_over(
     return std::unique_ptr<Interpreter>(std::move(process));
 }
 
+Result<std::unique_ptr<Interpreter>> KernelStarter::go_on(
+    PassedInterpreter passed, Interpreter::Events events) {
+    BOOST_OUTCOME_TRY(
+        auto process, KernelProcess::go_on(io_, std::move(passed), std::move(events)));
+    return std::unique_ptr<Interpreter>(std::move(process));
+}
+
 Result<std::shared_ptr<WorkerStart>> KernelStarter::start_other(
     sandbox::WorkerSpec spec, WorkerStart::Done done) {
     return starts_.begin(std::move(spec), std::move(done));

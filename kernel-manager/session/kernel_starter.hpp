@@ -74,6 +74,11 @@ class KernelStarter {
     /// The same of a process that is there and waits for its first message.
     Result<std::unique_ptr<Interpreter>> take_over(
         WokenProcess woken, sandbox::WorkerGroup group, Interpreter::Events events);
+    /// The same of one that another program in this process has left.
+    Result<std::unique_ptr<Interpreter>> go_on(
+        PassedInterpreter passed, Interpreter::Events events);
+    /// A start is under way or waits.
+    bool is_starting() const { return starts_.is_starting(); }
     /// Starts any other process. As WorkerStarts::begin().
     Result<std::shared_ptr<WorkerStart>> start_other(
         sandbox::WorkerSpec spec, WorkerStart::Done done);

@@ -8,6 +8,7 @@
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/family.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "protocol/support/result.hpp"
@@ -16,8 +17,10 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cellkeep::session {
@@ -46,6 +49,27 @@ class ManagedSession : public Session {
     }
     /// Null: it has no branches and is none.
     virtual std::shared_ptr<FamilyMember> family() const { return nullptr; }
+
+    // --- its way to another program in the server's process
+    /// Why it cannot pass as it is, for people; nullopt: it can, when it is at rest.
+    virtual std::optional<std::string> find_obstacle() const { return "it is of another kind"; }
+    /// What it does at present; nullopt: it is at rest.
+    virtual std::optional<std::string> find_work() const { return std::nullopt; }
+    /// Its pid 1 is told to outlive the threads of this program, and not to (sandbox::Sandbox).
+    /// Both wait for nothing, resp. for one answer.
+    virtual Result<std::uint32_t> ask_for_death_signal(bool /*wanted*/) {
+        return Error(ErrorCode::kUnavailable, "death signal: it is of another kind");
+    }
+    virtual Status wait_for_death_signal(std::uint32_t /*asked*/, std::chrono::milliseconds) {
+        return ok();
+    }
+    /// Nothing is killed and nobody is told: its owner then lets it go. Precondition: there is
+    /// neither an obstacle nor work.
+    virtual PassedSession pass_on(SharedParts& /*shared*/) { return {}; }
+    /// In place of start(), of one that another program has left.
+    virtual Status go_on(PassedSession /*passed*/) {
+        return Error(ErrorCode::kUnavailable, "go on: it is of another kind");
+    }
 
     // --- its end, in steps; close() is all of them
     /// Every request is answered and every client learns of the end; nothing is torn down yet.

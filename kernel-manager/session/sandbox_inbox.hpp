@@ -25,6 +25,8 @@ class SandboxInbox {
 
     /// nullopt if there is no report now. kSandboxDied if the sandbox is gone.
     std::optional<sandbox::SandboxEvent> next();
+    /// None has been read that next() has still to return.
+    bool is_empty() const { return waiting_.empty(); }
 
     struct Denials {
         std::vector<sandbox::Denial> denials;

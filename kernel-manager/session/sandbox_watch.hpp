@@ -44,6 +44,8 @@ class SandboxWatch {
     /// Passes on the refusals of the filter that have come, ahead of their turn. Whatever else is
     /// there follows in a turn of the loop of its own.
     void take_denials();
+    /// It listens, and nothing waits here to be passed on.
+    bool is_at_rest() const { return descriptor_.is_open() && !closed_ && inbox_.is_empty(); }
     void close();
 
  private:

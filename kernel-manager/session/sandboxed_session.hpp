@@ -8,6 +8,7 @@
 //   SessionBranches    sessions that go on from them, and the way in which its own interpreter came
 //   CommandTable       commands that run beside the interpreters (process/command_table.hpp)
 //   SandboxWatch       what its pid 1 reports
+//   SessionPassage     its way to another program in the server's process
 //   SessionLife        its age, activity and clients; culling
 //   IdleFreezer        when it is frozen
 //   SessionAccount     what it costs; OutputFanout: the journal that front ends see
@@ -31,6 +32,7 @@
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "kernel-manager/session/managed_session.hpp"
 #include "kernel-manager/session/network/port_connection.hpp"
+#include "kernel-manager/session/passing/session_passage.hpp"
 #include "kernel-manager/session/sandbox_watch.hpp"
 #include "kernel-manager/session/session_executions.hpp"
 #include "kernel-manager/session/session_info.hpp"
@@ -81,6 +83,16 @@ class SandboxedSession final : public ManagedSession,
                        : branches_.seed(checkpoint, reseed);
     }
     std::shared_ptr<FamilyMember> family() const override { return setup_.family; }
+    std::optional<std::string> find_obstacle() const override { return passage_.find_obstacle(); }
+    std::optional<std::string> find_work() const override { return passage_.find_work(); }
+    Result<std::uint32_t> ask_for_death_signal(bool wanted) override {
+        return passage_.ask_for_death_signal(wanted);
+    }
+    Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience) override {
+        return sandbox_.wait_for_death_signal(asked, patience);
+    }
+    PassedSession pass_on(SharedParts& shared) override { return passage_.pass_on(shared); }
+    Status go_on(PassedSession passed) override { return passage_.go_on(std::move(passed)); }
     void end_conversation(const Death& reason) override;
     void kill_inside() override { sandbox_.begin_destroy(); }
     std::shared_ptr<sandbox::Sandbox> release_sandbox() override {
@@ -224,6 +236,25 @@ class SandboxedSession final : public ManagedSession,
     IdleFreezer freezer_;
     PortConnector ports_;
     std::string connection_file_;
+    SessionPassage passage_{SessionPassage::Parts{
+        io_,
+        setup_,
+        sandbox_,
+        account_,
+        output_,
+        saved_texts_,
+        life_,
+        starter_,
+        kernels_,
+        executions_,
+        checkpoints_,
+        branches_,
+        commands_,
+        auto_checkpoints_,
+        watch_,
+        freezer_,
+        ports_,
+        closed_}};
 };
 
 }  // namespace cellkeep::session

@@ -64,6 +64,10 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
             [this, group](WokenProcess woken, Interpreter::Events events) {
                 return starter_.take_over(std::move(woken), group, std::move(events));
             },
+        .go_on =
+            [this](PassedInterpreter passed, Interpreter::Events events) {
+                return starter_.go_on(std::move(passed), std::move(events));
+            },
         .find_revival = [this, group]() -> std::optional<RestoredState> {
             return group == 0 ? find_revival() : std::nullopt;
         },

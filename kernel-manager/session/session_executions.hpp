@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::session {
@@ -58,6 +59,16 @@ class SessionExecutions {
     void complete(TrackedExecution& tracked, ExecutionResult result);
     /// Accepted until now.
     std::uint64_t count() const { return accepted_; }
+
+    /// All that is kept, when all have finished: for another program in this process, and from one.
+    std::vector<ExecutionBook::PassedKey> keys() const { return book_.keys(); }
+    void go_on(
+        std::uint64_t accepted,
+        const std::vector<std::shared_ptr<Execution>>& finished,
+        std::vector<ExecutionBook::PassedKey> keys) {
+        accepted_ = accepted;
+        book_.go_on(finished, std::move(keys));
+    }
 
  private:
     Status check(const ExecutionRequest& request) const;

@@ -81,6 +81,8 @@ class SessionKernels {
     bool are_dead() const;
     /// Something works that a freeze would hold up, or there is nothing to freeze.
     bool are_at_work() const;
+    /// Everything inside is being killed.
+    bool are_swept() const { return sweeping_all_; }
     /// Requests that wait, in all of them.
     std::size_t waiting() const;
 

@@ -27,6 +27,13 @@ void SessionLife::begin_anew() {
     activity_ = Activity(created_steady_);
 }
 
+void SessionLife::go_on(const Passed& passed) {
+    created_at_ = passed.created_at;
+    created_steady_ = passed.created_steady;
+    activity_ = Activity(passed.last_activity);
+    clients_.go_on(passed.client_left_at);
+}
+
 system_clock::time_point SessionLife::last_activity() const {
     return created_at_ +
            std::chrono::duration_cast<system_clock::duration>(activity_.last() - created_steady_);

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 
 namespace cellkeep::session {
 
@@ -44,6 +45,17 @@ class SessionLife {
 
     /// A spare goes to a client: its age and its activity count from now.
     void begin_anew();
+    /// Its age, activity and last client, for another program in this process, and from one.
+    struct Passed {
+        std::chrono::system_clock::time_point created_at;
+        std::chrono::steady_clock::time_point created_steady;
+        std::chrono::steady_clock::time_point last_activity;
+        std::optional<std::chrono::steady_clock::time_point> client_left_at;
+    };
+    Passed pass_on() const {
+        return {created_at_, created_steady_, activity_.last(), clients_.left_at()};
+    }
+    void go_on(const Passed& passed);
     /// Something counts as activity.
     void touch() { activity_.touch(std::chrono::steady_clock::now()); }
     /// Applies the rules: ends the session, or sets the alarm for the next look.

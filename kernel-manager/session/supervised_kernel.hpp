@@ -55,6 +55,13 @@
 
 namespace cellkeep::session {
 
+/// A kernel on its way from one program in the server's process to another.
+struct PassedKernel {
+    PassedProcess process;
+    std::string text_parent;  // KernelOutput
+    std::uint64_t begun = 0;
+};
+
 class SupervisedKernel {
  public:
     /// Which kernel it is.
@@ -78,6 +85,9 @@ class SupervisedKernel {
         /// The same of a process that is there.
         std::function<Result<std::unique_ptr<Interpreter>>(WokenProcess, Interpreter::Events)>
             take_over;
+        /// The same of one that another program in this process has left. Empty: there is no other.
+        std::function<Result<std::unique_ptr<Interpreter>>(PassedInterpreter, Interpreter::Events)>
+            go_on = nullptr;
         /// What goes on after an interpreter that has just died by itself; nullopt: a fresh one.
         /// revive() begins it: on_revived() is called later.
         std::function<std::optional<RestoredState>()> find_revival;
@@ -205,6 +215,14 @@ class SupervisedKernel {
     void end(const Death& reason);
     /// After close(), of a session that is being destroyed: front ends learn nothing.
     void mark_dead() { state_ = KernelState::kDead; }
+
+    // --- its way to another program in the server's process
+    /// It can be copied now, and nothing is half said.
+    bool can_pass() const;
+    /// There is no interpreter here any more. Precondition: can_pass().
+    PassedKernel pass_on();
+    /// In place of launch().
+    Status go_on(PassedKernel passed);
 
     // --- what clients ask; see Session
     void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the parts of a kernel are connected: what each asks for, and which of the others has it.
+// How the parts of a kernel are connected: what each asks for, and which of the others has it. And
+// how they pass to another program in the server's process.
 #include "kernel-manager/session/supervised_kernel.hpp"
 #include "protocol/json.hpp"
 
@@ -181,6 +182,25 @@ DebugRouter::Kernel SupervisedKernel::debug_hooks() {
         .repeat_busy = [this] { run_.repeat_busy(); },
         .check_debugger = [this] { return check_debugger(); },
         .send = [this](const Message& request) { return process_.send(request); }};
+}
+
+bool SupervisedKernel::can_pass() const {
+    return is_at_rest() && process_.is_at_rest() && output_.is_at_rest() && waiting_.size() == 0 &&
+           !held_ && !reviving_ && !next_ && !closed_;
+}
+
+PassedKernel SupervisedKernel::pass_on() {
+    PassedKernel passed{process_.pass_on(), output_.text_parent(), begun_};
+    close();
+    return passed;
+}
+
+Status SupervisedKernel::go_on(PassedKernel passed) {
+    begun_ = passed.begun;
+    output_.set_text_parent(std::move(passed.text_parent));
+    BOOST_OUTCOME_TRY(process_.go_on(std::move(passed.process), sandbox_.go_on));
+    watch_.listen();
+    return ok();
 }
 
 }  // namespace cellkeep::session

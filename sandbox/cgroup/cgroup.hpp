@@ -15,6 +15,7 @@
 #include "sandbox/cgroup/cpu_time.hpp"
 #include "sandbox/cgroup/freezer.hpp"
 #include "sandbox/cgroup/memory_limit.hpp"
+#include "sandbox/cgroup/passed_cgroup.hpp"
 #include "sandbox/cgroup/process_limit.hpp"
 #include "sandbox/cgroup/session_directories.hpp"
 #include "sandbox/cgroup/worker_leaves.hpp"
@@ -47,6 +48,11 @@ class SessionCgroup {
     /// Makes the directories and writes the limits as far as the host lets it; controls() tells how
     /// far.
     static Result<SessionCgroup> create(const ResourceLimits& limits, const std::string& session);
+
+    /// What another program in this process has left of one, and what is left to another; the
+    /// directories are no longer this object's then.
+    static SessionCgroup take_over(PassedCgroup passed);
+    PassedCgroup pass_on();
 
     /// memory_limit, process_limit, cpu_limit, cpu_accounting, freeze: applied, or absent with a
     /// fix.

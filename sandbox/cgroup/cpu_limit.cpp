@@ -30,6 +30,14 @@ Result<CpuLimit> CpuLimit::apply(
     return limit;
 }
 
+CpuLimit CpuLimit::take_over(std::string directory, CgroupVersion version, std::string quota) {
+    CpuLimit limit;
+    limit.directory_ = std::move(directory);
+    limit.version_ = version;
+    limit.quota_ = std::move(quota);
+    return limit;
+}
+
 Status CpuLimit::change(double cores) {
     std::string before = std::exchange(quota_, cpu_quota_for(cores));
     Status changed = restore();

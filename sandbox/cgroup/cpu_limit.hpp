@@ -25,7 +25,13 @@ class CpuLimit {
     static Result<CpuLimit> apply(
         CgroupVersion version, const std::string& directory, double cores);
 
+    /// One that is in force already, and its quota. An empty directory: none is.
+    static CpuLimit take_over(std::string directory, CgroupVersion version, std::string quota);
+
     bool in_force() const { return !directory_.empty(); }
+    const std::string& directory() const { return directory_; }
+    CgroupVersion version() const { return version_; }
+    const std::string& quota() const { return quota_; }
     bool is_v2() const { return in_force() && version_ == CgroupVersion::kV2; }
     /// For the isolation report.
     const char* mechanism() const { return is_v2() ? "cgroup v2 cpu" : "cgroup v1 cpu"; }

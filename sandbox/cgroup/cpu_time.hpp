@@ -23,6 +23,8 @@ class CpuTime {
         : directory_(std::move(directory)), version_(version) {}
 
     bool exists() const { return !directory_.empty(); }
+    const std::string& directory() const { return directory_; }
+    CgroupVersion version() const { return version_; }
     /// For the isolation report.
     const char* mechanism() const {
         return version_ == CgroupVersion::kV2 ? "cgroup v2 cpu.stat" : "cgroup v1 cpuacct";

@@ -29,6 +29,7 @@ class Freezer {
     }
     /// Empty: of no cgroup.
     const std::string& directory() const { return directory_; }
+    CgroupVersion version() const { return version_; }
 
     /// v2: kTimeout if it takes longer than the patience; it is in force when it comes. v1 does not
     /// wait.

@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::sandbox {
 
@@ -67,6 +68,13 @@ Result<MemoryLimit> MemoryLimit::apply_v1(const std::string& directory, std::uin
     if (sockets.has_error()) {
         limit.uncounted_ = kSocketsUncounted;
     }
+    return limit;
+}
+
+MemoryLimit MemoryLimit::take_over(std::string directory, CgroupVersion version) {
+    MemoryLimit limit;
+    limit.directory_ = std::move(directory);
+    limit.v2_ = version == CgroupVersion::kV2;
     return limit;
 }
 

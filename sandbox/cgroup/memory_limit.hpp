@@ -8,6 +8,7 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/cgroup/control_file.hpp"
 #include "sandbox/cgroup/counter_file.hpp"
 
 #include <cstdint>
@@ -32,7 +33,12 @@ class MemoryLimit {
     static Result<MemoryLimit> apply_v2(const std::string& directory, std::uint64_t bytes);
     static Result<MemoryLimit> apply_v1(const std::string& directory, std::uint64_t bytes);
 
+    /// One that is in force already. Empty: none is.
+    static MemoryLimit take_over(std::string directory, CgroupVersion version);
+
     bool in_force() const { return !directory_.empty(); }
+    const std::string& directory() const { return directory_; }
+    CgroupVersion version() const { return v2_ ? CgroupVersion::kV2 : CgroupVersion::kV1; }
     /// For the isolation report.
     const char* mechanism() const { return v2_ ? "cgroup v2 memory" : "cgroup v1 memory"; }
     const Uncounted& uncounted() const { return uncounted_; }

@@ -4,6 +4,8 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/control_file.hpp"
 
+#include <utility>
+
 namespace cellkeep::sandbox {
 
 Result<ProcessLimit> ProcessLimit::apply(
@@ -12,6 +14,13 @@ Result<ProcessLimit> ProcessLimit::apply(
     limit.directory_ = directory;
     limit.version_ = version;
     BOOST_OUTCOME_TRY(limit.change(processes));
+    return limit;
+}
+
+ProcessLimit ProcessLimit::take_over(std::string directory, CgroupVersion version) {
+    ProcessLimit limit;
+    limit.directory_ = std::move(directory);
+    limit.version_ = version;
     return limit;
 }
 

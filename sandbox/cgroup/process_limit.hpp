@@ -22,7 +22,12 @@ class ProcessLimit {
     static Result<ProcessLimit> apply(
         CgroupVersion version, const std::string& directory, std::uint32_t processes);
 
+    /// One that is in force already. Empty: none is.
+    static ProcessLimit take_over(std::string directory, CgroupVersion version);
+
     bool in_force() const { return !directory_.empty(); }
+    const std::string& directory() const { return directory_; }
+    CgroupVersion version() const { return version_; }
     /// For the isolation report.
     const char* mechanism() const {
         return version_ == CgroupVersion::kV2 ? "cgroup v2 pids" : "cgroup v1 pids";

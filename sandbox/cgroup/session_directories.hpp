@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::sandbox {
@@ -30,6 +31,10 @@ class SessionDirectories {
         const std::string& base, const std::string& server, const std::string& session);
     /// A directory beneath one that was made here.
     Status make_leaf(const std::string& path);
+    /// Another program's, in this process: they are this object's from now on.
+    void take_over(std::vector<std::string> paths) { paths_ = std::move(paths); }
+    /// For another program: this object has none any more.
+    std::vector<std::string> pass_on() { return std::exchange(paths_, {}); }
     /// In the order in which they were made.
     const std::vector<std::string>& paths() const { return paths_; }
     /// After the last process is gone: waits for the kernel to notice, at most patience. What is

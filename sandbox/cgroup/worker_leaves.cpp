@@ -18,6 +18,22 @@ WorkerLeaves WorkerLeaves::make(const std::string& session, SessionDirectories& 
     return leaves;
 }
 
+WorkerLeaves WorkerLeaves::take_over(const std::map<WorkerGroup, std::string>& paths) {
+    WorkerLeaves leaves;
+    for (const auto& [group, path] : paths) {
+        leaves.add(group, path);
+    }
+    return leaves;
+}
+
+std::map<WorkerGroup, std::string> WorkerLeaves::paths() const {
+    std::map<WorkerGroup, std::string> paths;
+    for (const auto& [group, leaf] : leaves_) {
+        paths.emplace(group, leaf.path);
+    }
+    return paths;
+}
+
 const WorkerLeaves::Leaf* WorkerLeaves::find(WorkerGroup group) const {
     const auto found = leaves_.find(group);
     return found == leaves_.end() ? nullptr : &found->second;

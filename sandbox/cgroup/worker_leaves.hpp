@@ -27,7 +27,11 @@ class WorkerLeaves {
     /// Makes the leaf of group 0. Without one there are none: pid 1 ends the workers all the same.
     static WorkerLeaves make(const std::string& session, SessionDirectories& directories);
 
+    /// Leaves that are there, by their groups.
+    static WorkerLeaves take_over(const std::map<WorkerGroup, std::string>& paths);
+
     bool exist() const { return !leaves_.empty(); }
+    std::map<WorkerGroup, std::string> paths() const;
     /// The cgroup.procs file of group 0, which every worker enters that has no other; or empty.
     std::string procs_file() const;
     /// Those of all groups.

@@ -189,6 +189,17 @@ void handle_signal(const Init& init, const RequestHeader& header) {
     }
 }
 
+/// If the server has ended meanwhile, the end of file of its control socket says so, which is read
+/// next.
+void handle_death_signal(const Init& init, const RequestHeader& header) {
+    const bool known = header.signal == 0 || header.signal == SIGKILL;
+    const int error = !known ? EINVAL
+                      : ::prctl(PR_SET_PDEATHSIG, static_cast<long>(header.signal), 0L, 0L, 0L) < 0
+                          ? errno
+                          : 0;
+    reply_to(init, {header.sequence, error, SetupStep::kServe});
+}
+
 void handle_request(Init& init) {
     const std::size_t size = receive_request(init.child->control_fd, init.request);
     if (size == 0 && layer_removed("control_end_of_file")) {
@@ -213,6 +224,8 @@ void handle_request(Init& init) {
         }
     } else if (header.kind == RequestKind::kConnect) {
         handle_connect(init.request, header);
+    } else if (header.kind == RequestKind::kDeathSignal) {
+        handle_death_signal(init, header);
     } else {
         handle_kill(init, header);
     }

@@ -22,9 +22,13 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-std::string next_session_name() {
+std::atomic<std::uint64_t>& session_count() {
     static std::atomic<std::uint64_t> count{0};
-    return "session-" + std::to_string(++count);
+    return count;
+}
+
+std::string next_session_name() {
+    return "session-" + std::to_string(++session_count());
 }
 
 /// The weaker means that a session without a cgroup controller still has.
@@ -140,6 +144,17 @@ void tell_failure(IsolationReport& report, const LaunchFailure& failure, const E
 }
 
 }  // namespace
+
+std::uint64_t sessions_named() {
+    return session_count();
+}
+
+void name_sessions_from(std::uint64_t count) {
+    std::atomic<std::uint64_t>& named = session_count();
+    std::uint64_t before = named;
+    while (before < count && !named.compare_exchange_weak(before, count)) {
+    }
+}
 
 Result<Assembled> assemble(
     const Policy& policy,

@@ -28,6 +28,11 @@ struct Assembled {
     gid_t file_gid = 0;
 };
 
+/// How many cgroups of sessions have been named in this process, by this program and those before
+/// it: what is named from now on has a higher number.
+std::uint64_t sessions_named();
+void name_sessions_from(std::uint64_t count);
+
 /// On failure, *reached (if not null) holds the report of what had been applied until then.
 /// zygote: makes it; or null, then the launcher does. place: where it is made, as a branch; or
 /// null.

@@ -30,6 +30,9 @@ class InitChannel {
 
     /// control: a SOCK_SEQPACKET socket that does not block; pid 1 has the other end.
     explicit InitChannel(UniqueFd control) : control_(std::move(control)) {}
+    /// Of another program that was in this process: sequences go on behind its last one.
+    InitChannel(UniqueFd control, std::uint32_t last_sequence)
+        : control_(std::move(control)), last_sequence_(last_sequence) {}
 
     /// Readable when take() has something, and when pid 1 is gone.
     int fd() const { return control_.get(); }
@@ -50,6 +53,9 @@ class InitChannel {
     Result<Reply> wait(std::uint32_t sequence, std::chrono::milliseconds patience);
     /// Pid 1 ends when the last copy of this end is closed.
     void close() { control_.reset(); }
+    /// For another program: this has none any more.
+    UniqueFd pass_on() { return std::move(control_); }
+    std::uint32_t last_sequence() const { return last_sequence_; }
 
  private:
     UniqueFd control_;

@@ -136,7 +136,20 @@ Status Zygote::request(std::span<const int> fds) const {
     return ok();
 }
 
+std::shared_ptr<Zygote> Zygote::take_over(PassedSandbox passed) {
+    return std::shared_ptr<Zygote>(
+        new Zygote({}, Sandbox::take_over(std::move(passed)), {}, {}, 0));
+}
+
+PassedSandbox Zygote::pass_on() {
+    retire();
+    return sandbox_.pass_on();
+}
+
 bool Zygote::alive() const {
+    if (!worker_.pidfd) {
+        return false;
+    }
     pollfd process{worker_.pidfd.get(), POLLIN, 0};
     return ::poll(&process, 1, 0) == 0;
 }

@@ -43,6 +43,14 @@ class Zygote {
     Zygote& operator=(const Zygote&) = delete;
     ~Zygote() = default;
 
+    /// One that another program in this process has left, as the owner of what it has made: nothing
+    /// more is made by it.
+    static std::shared_ptr<Zygote> take_over(PassedSandbox passed);
+    /// Its sandbox, for another program. Its own process ends; this object is good for nothing
+    /// then.
+    PassedSandbox pass_on();
+    Sandbox& sandbox() { return sandbox_; }
+
     /// Whether a sandbox of this policy can be made by it: the same paths, no inputs, its ids.
     bool covers(const Policy& policy) const;
     /// For sandbox/server/launch.cpp. kUnavailable if its process has ended.

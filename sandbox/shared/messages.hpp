@@ -108,7 +108,9 @@ struct SetupMessage {
 /// the filter hands to pid 1, kPassingCalls of the process `forked` go through, `passes` times. 0:
 /// none any more. kConnect begins a TCP connection to a loopback address and a port of the
 /// session's network. Its one descriptor is an end of a socket pair, through which pid 1 answers
-/// with a ConnectAnswer and, if its error is 0, the socket.
+/// with a ConnectAnswer and, if its error is 0, the socket. kDeathSignal says which signal pid 1
+/// gets when the thread ends that made it: 0 while another program takes the server's place, and
+/// kills all threads for that; SIGKILL otherwise. It has an answer.
 enum class RequestKind : std::uint32_t {
     kStart,
     kKillAll,
@@ -117,7 +119,8 @@ enum class RequestKind : std::uint32_t {
     kAdopt,
     kSignal,
     kLetPass,
-    kConnect
+    kConnect,
+    kDeathSignal
 };
 
 /// Followed, for kStart, by text_bytes of NUL-terminated strings: the working directory,
@@ -138,7 +141,7 @@ struct RequestHeader {
     std::uint32_t own_cgroup = 0;       // 1: the last descriptor is its cgroup's
     std::int32_t forked = 0;            // kAdopt: the process's number inside
     std::uint32_t own_input = 0;        // kStart: 1: the first descriptor is the worker's stdin
-    std::int32_t signal = 0;            // kSignal: 1 to kSignalMax
+    std::int32_t signal = 0;            // kSignal: 1 to kSignalMax; kDeathSignal: 0 or SIGKILL
     std::uint32_t own_terminal = 0;     // kStart: 1: the one descriptor is the worker's terminal
     std::uint32_t passes = 0;           // kLetPass: how often
     std::uint32_t port = 0;             // kConnect: 1 to 65535, and not kProxyPort

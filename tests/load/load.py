@@ -16,6 +16,7 @@ from faults import idle, never_read, slow_loris, vanish
 from harness import TOKEN, Server, cgroups_of, wait_until
 from health import HealthWatch
 from lost_peers import lose_peers
+from replacements import replace_under_load
 from table import Table, head
 from workload import run_load
 
@@ -109,6 +110,7 @@ def main() -> int:
         health.report(table)
         check_nothing_left(table, server)
     share_fairly(table, 0.1 if options.short else 1.0, timed=not options.short)
+    replace_under_load(table, options.sessions, options.clients, 2 if options.short else 10)
     disk_full(table)
     terminate(table, few)
     kill(table, few)

@@ -139,6 +139,25 @@ Fronts::Fronts(
     swerex_front_.add_to(application_.router());
 }
 
+nlohmann::json Fronts::pass_on() {
+    return {
+        {"mcp_names", mcp_front_.names().pass_on()},
+        {"jupyter_documents", rest_api_.documents().pass_on()}};
+}
+
+Status Fronts::go_on(const nlohmann::json& passed) {
+    if (passed.is_null()) {
+        return ok();
+    }
+    try {
+        mcp_front_.names().go_on(passed.at("mcp_names"));
+        rest_api_.documents().go_on(passed.at("jupyter_documents"));
+    } catch (const nlohmann::json::exception& failure) {
+        return Error(ErrorCode::kProtocol, std::string("passed names: ") + failure.what());
+    }
+    return ok();
+}
+
 void Fronts::announce_shutdown() {
     channels_.announce_shutdown();
     mcp_endpoint_.stop();

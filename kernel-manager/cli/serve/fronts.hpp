@@ -23,6 +23,7 @@
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>
@@ -59,6 +60,11 @@ class Fronts {
 
     /// Batches that have not finished, by their ids.
     std::vector<std::string> running_batches() const { return routes_.running_batches(); }
+
+    /// What front ends know of sessions that pass to another program in the server's process.
+    nlohmann::json pass_on();
+    /// Of another program, when its sessions are there. kProtocol for another form.
+    Status go_on(const nlohmann::json& passed);
 
     /// Tells the clients of WebSockets that their kernels end, and ends the client sessions of MCP.
     void announce_shutdown();

@@ -8,6 +8,7 @@
 #include "kernel-manager/cli/upgrade/service_notice.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_news.hpp"
 #include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/session/passing/passed_setup.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
 
@@ -156,6 +157,9 @@ Status Server::make_parts(HandOver before) {
         listeners_,
         Listeners::open(
             io_, plan_.listening, fronts_->application(), log_request, std::move(before.sockets)));
+    const nlohmann::json names = std::move(before.sessions.fronts);
+    service_->take_over(std::move(before.sessions));
+    BOOST_OUTCOME_TRY(fronts_->go_on(names));
     arrivals_ = watch_environments(io_, *service_);
     upgrade_ = Upgrade::create(io_, upgrade_hooks());
     BOOST_OUTCOME_TRY(upgrade_signal_, UpgradeSignal::create(io_, [this] { upgrade_->begin(); }));
@@ -267,20 +271,37 @@ void Server::look_for_late_signal() {
     (void)io_.poll();
 }
 
-Status Server::leave() {
-    BOOST_OUTCOME_TRY(passed_, listeners_->pass_on());
+Status Server::leave(int format) {
+    BOOST_OUTCOME_TRY(service_->prepare_passing());
+    auto sockets = listeners_->pass_on();
+    if (sockets.has_error()) {
+        service_->cancel_passing();
+        return std::move(sockets).error();
+    }
+    passed_ = std::move(sockets).value();
+    passed_sessions_.sessions = service_->pass_on(shared_);
+    passed_sessions_.fronts = fronts_->pass_on();
+    for (const session::PassedSession& session : passed_sessions_.sessions) {
+        zmq_front_->on_session_closed(session.id);  // nobody is connected to its sockets
+    }
+    format_ = format;
     tell_manager(reloading_notice(std::chrono::steady_clock::now()));
     upgrade_signal_->stop();
     end();
     return ok();
 }
 
-std::vector<std::string> Server::find_in_the_way() const {
+std::vector<std::string> Server::find_in_the_way(int format) const {
     std::vector<std::string> names = fronts_->running_batches();
-    for (const auto& session : service_->list()) {
-        names.push_back(session->id());
+    std::vector<std::string> sessions = service_->find_obstacles();
+    if (format < kHandOverFormatOfSessions) {
+        sessions.clear();
+        for (const auto& session : service_->list()) {
+            sessions.push_back(session->id() + " (the other program takes over no session)");
+        }
     }
-    if (names.empty() && service_->occupied() > 0) {
+    names.insert(names.end(), sessions.begin(), sessions.end());
+    if (service_->occupied() > service_->list().size()) {
         names.emplace_back("a session that begins or ends");
     }
     if (service_->preparing()) {
@@ -293,12 +314,13 @@ Upgrade::Hooks Server::upgrade_hooks() {
     return {
         .check = [line = line_,
                   folder = state_dir_.path() + "/upgrade"] { return check_program(line, folder); },
-        .in_the_way = [this] { return find_in_the_way(); },
+        .in_the_way = [this](int format) { return find_in_the_way(format); },
+        .at_work = [this] { return service_->find_work(); },
         .pause = [this](
                      std::chrono::milliseconds patience,
                      const std::function<void(bool)>& done) { listeners_->pause(patience, done); },
         .resume = [this] { listeners_->resume(); },
-        .leave = [this] { return leave(); },
+        .leave = [this](int format) { return leave(format); },
         .tell = log_upgrade};
 }
 
@@ -311,6 +333,9 @@ HandOver Server::make_hand_over() {
     next.sockets = std::move(*passed_);
     next.state_lock = state_dir_.pass_on();
     next.upgrades = upgrades_ + 1;
+    next.format = format_;
+    shared_.move_to(passed_sessions_);
+    next.sessions = std::move(passed_sessions_);
     return next;
 }
 
@@ -330,6 +355,10 @@ Result<std::optional<HandOver>> Server::run() {
         return *failure_;
     }
     look_for_late_signal();
+    if (!passed_) {
+        shared_.move_to(passed_sessions_);
+        session::end_passed(std::move(passed_sessions_));
+    }
     return passed_ ? std::optional(make_hand_over()) : std::nullopt;
 }
 

@@ -16,6 +16,7 @@
 #include "kernel-manager/cli/upgrade/upgrade.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_signal.hpp"
 #include "kernel-manager/service/service.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -53,8 +54,8 @@ class Server {
     void stop();
     void end();
     void look_for_late_signal();
-    Status leave();
-    std::vector<std::string> find_in_the_way() const;
+    Status leave(int format);
+    std::vector<std::string> find_in_the_way(int format) const;
     Upgrade::Hooks upgrade_hooks();
     HandOver make_hand_over();
 
@@ -79,7 +80,10 @@ class Server {
     std::uint64_t upgrades_ = 0;  // of this process
     bool stopped_ = false;
     std::optional<Error> failure_;
-    std::optional<InheritedSockets> passed_;  // to the program that takes over
+    std::optional<InheritedSockets> passed_;  // to the program that takes over, and:
+    session::PassedSessions passed_sessions_;
+    session::SharedParts shared_;
+    int format_ = kHandOverFormat;
 };
 
 }  // namespace cellkeep::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/upgrade/hand_over.hpp"
 
+#include "kernel-manager/session/passing/passed_text.hpp"
 #include "protocol/message.hpp"
 #include "protocol/support/syscall.hpp"
 
@@ -77,6 +78,53 @@ Status take_socket(const json& object, InheritedSockets& sockets) {
     return sockets.add(std::move(entry));
 }
 
+bool is_sealed(int fd) {
+    const int seals = fd < kFirstPassed ? -1 : ::fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & kSeals) == kSeals;
+}
+
+Result<std::string> read_sealed(const UniqueFd& file, std::size_t bytes_max) {
+    struct stat about {};
+    if (::fstat(file.get(), &about) != 0 || about.st_size > static_cast<off_t>(bytes_max)) {
+        return not_a_hand_over("it is too long");
+    }
+    std::string text(static_cast<std::size_t>(about.st_size), '\0');
+    std::size_t got = 0;
+    while (got < text.size()) {
+        const ssize_t more =
+            ::pread(file.get(), text.data() + got, text.size() - got, static_cast<off_t>(got));
+        if (more <= 0) {
+            return not_a_hand_over("it could not be read");
+        }
+        got += static_cast<std::size_t>(more);
+    }
+    return text;
+}
+
+Result<UniqueFd> seal(const char* name, std::string_view text) {
+    UniqueFd file(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!file) {
+        return Error::from_errno(errno, "memfd_create");
+    }
+    BOOST_OUTCOME_TRY(write_all(file.get(), text));
+    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
+        return Error::from_errno(errno, "fcntl(F_ADD_SEALS)");
+    }
+    return file;
+}
+
+Result<session::PassedSessions> take_sessions(const UniqueFd& file) {
+    if (!is_sealed(file.get())) {
+        return not_a_hand_over("the sessions are not sealed");
+    }
+    BOOST_OUTCOME_TRY(const std::string bytes, read_sealed(file, kPassedBytesMax));
+    const json value = json::from_cbor(bytes, true, false);
+    if (value.is_discarded()) {
+        return not_a_hand_over("the sessions are not of the form");
+    }
+    return session::read_passed(value);
+}
+
 }  // namespace
 
 std::vector<int> HandOver::descriptors() const {
@@ -84,10 +132,12 @@ std::vector<int> HandOver::descriptors() const {
     for (const auto& entry : sockets.entries()) {
         all.push_back(entry.socket.fd.get());
     }
+    const std::vector<int> passed = session::descriptors_of(sessions);
+    all.insert(all.end(), passed.begin(), passed.end());
     return all;
 }
 
-std::string to_text(const HandOver& hand_over) {
+std::string to_text(const HandOver& hand_over, int sessions) {
     json sockets = json::array();
     for (const auto& entry : hand_over.sockets.entries()) {
         sockets.push_back(
@@ -96,21 +146,26 @@ std::string to_text(const HandOver& hand_over) {
              {"owns_path", entry.socket.file.has_value()},
              {"of_manager", entry.of_manager}});
     }
-    const json document = {
-        {"format", kHandOverFormat},
+    json document = {
+        {"format", hand_over.format},
         {"version", hand_over.version},
         {"token", hand_over.token},
         {"sockets", std::move(sockets)},
         {"state_lock", hand_over.state_lock.get()},
         {"upgrades", hand_over.upgrades}};
+    if (sessions >= 0) {
+        document["sessions"] = sessions;
+    }
     return document.dump();
 }
 
 Result<HandOver> parse_hand_over(std::string_view text) {
     BOOST_OUTCOME_TRY(const json document, protocol::parse_json(text, "take-over"));
-    if (!document.is_object() || find_value<int>(document, "format") != kHandOverFormat) {
+    const auto format = document.is_object() ? find_value<int>(document, "format") : std::nullopt;
+    if (!format || *format < kHandOverFormatFirst || *format > kHandOverFormat) {
         return not_a_hand_over(
-            "this program reads format " + std::to_string(kHandOverFormat) + " alone");
+            "this program reads the formats " + std::to_string(kHandOverFormatFirst) + " to " +
+            std::to_string(kHandOverFormat));
     }
     const auto version = find_value<std::string>(document, "version");
     const auto token = find_value<std::string>(document, "token");
@@ -127,44 +182,42 @@ Result<HandOver> parse_hand_over(std::string_view text) {
     for (const json& socket : *sockets) {
         BOOST_OUTCOME_TRY(take_socket(socket, hand_over.sockets));
     }
+    if (*format >= kHandOverFormatOfSessions && document.contains("sessions")) {
+        BOOST_OUTCOME_TRY(const UniqueFd sessions, take_descriptor(document, "sessions"));
+        BOOST_OUTCOME_TRY(hand_over.sessions, take_sessions(sessions));
+    }
     return hand_over;
 }
 
-Result<UniqueFd> seal_hand_over(const HandOver& hand_over) {
-    const std::string text = to_text(hand_over);
+Result<UniqueFd> seal_sessions(const session::PassedSessions& sessions) {
+    if (sessions.sessions.empty()) {
+        return UniqueFd();
+    }
+    const auto bytes = json::to_cbor(session::write_passed(sessions));
+    if (bytes.size() > kPassedBytesMax) {
+        return Error(ErrorCode::kLimitExceeded, "take-over: the sessions keep too much");
+    }
+    return seal("cellkeep-sessions", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+Result<UniqueFd> seal_hand_over(const HandOver& hand_over, int sessions) {
+    const std::string text = to_text(hand_over, sessions);
     if (text.size() > kHandOverBytesMax) {
         return Error(ErrorCode::kLimitExceeded, "take-over: there is too much to pass on");
     }
-    UniqueFd file(::memfd_create("cellkeep-take-over", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!file) {
-        return Error::from_errno(errno, "memfd_create");
-    }
-    BOOST_OUTCOME_TRY(write_all(file.get(), text));
-    if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
-        return Error::from_errno(errno, "fcntl(F_ADD_SEALS)");
-    }
-    return file;
+    return seal("cellkeep-take-over", text);
 }
 
 Result<HandOver> take_hand_over(int fd) {
-    struct stat about {};
     // The kernel may have set one more: sysctl vm.memfd_noexec (memfd_create(2)).
-    const int seals = fd < kFirstPassed ? -1 : ::fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(fd, &about) != 0) {
+    if (!is_sealed(fd)) {
         return Error(
             ErrorCode::kInvalidArgument,
             "take-over: descriptor " + std::to_string(fd) + " is no hand-over",
             "Only a server that is replaced passes one: send it SIGUSR2.");
     }
     const UniqueFd file(fd);
-    if (about.st_size > static_cast<off_t>(kHandOverBytesMax)) {
-        return not_a_hand_over("it is too long");
-    }
-    std::string text(static_cast<std::size_t>(about.st_size), '\0');
-    const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
-    if (got != about.st_size) {
-        return not_a_hand_over("it could not be read");
-    }
+    BOOST_OUTCOME_TRY(const std::string text, read_sealed(file, kHandOverBytesMax));
     return parse_hand_over(text);
 }
 

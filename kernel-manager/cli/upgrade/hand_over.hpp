@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a server leaves to the program that takes its place in the same process (exec in place): a
-// JSON object in a sealed memfd, which names open descriptors by their numbers. It has a version,
-// so that a program which does not understand it never gets it (program_check.hpp).
+// JSON object in a sealed memfd, which names open descriptors by their numbers. One of them is
+// another sealed memfd, with the sessions that pass (CBOR). It has a version, so that a program
+// which does not understand it never gets it (program_check.hpp).
 #pragma once
 
 #include "kernel-manager/cli/upgrade/inherited_sockets.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -18,9 +20,14 @@
 namespace cellkeep::cli {
 
 /// What this program writes and reads. A change of the meaning, and not only of a name that may be
-/// missing, is a new number.
-inline constexpr int kHandOverFormat = 1;
+/// missing, is a new number. It also writes and reads the older ones from kHandOverFormatFirst on:
+/// 1 has no sessions.
+inline constexpr int kHandOverFormat = 2;
+inline constexpr int kHandOverFormatFirst = 1;
+inline constexpr int kHandOverFormatOfSessions = 2;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
+/// Of the sessions together.
+inline constexpr std::size_t kPassedBytesMax = 1U << 30U;
 
 struct HandOver {
     std::string version;  // of the program that leaves it
@@ -28,18 +35,24 @@ struct HandOver {
     InheritedSockets sockets;
     UniqueFd state_lock;         // of the state directory
     std::uint64_t upgrades = 0;  // how often the program of this process was replaced
+    session::PassedSessions sessions;
+    int format = kHandOverFormat;
 
     /// The descriptors that the other program has to get.
     std::vector<int> descriptors() const;
 };
 
-std::string to_text(const HandOver& hand_over);
+/// sessions: where seal_sessions() has put them; -1: there are none.
+std::string to_text(const HandOver& hand_over, int sessions = -1);
 /// Takes the descriptors that it names, which are closed on exec from then on. kProtocol for
 /// another format or form; kInvalidArgument for a descriptor that is not what it should be.
 Result<HandOver> parse_hand_over(std::string_view text);
 
+/// A memfd with the sessions, or no descriptor if there are none. kLimitExceeded beyond
+/// kPassedBytesMax.
+Result<UniqueFd> seal_sessions(const session::PassedSessions& sessions);
 /// A memfd with the text; its seals keep every process from changing it.
-Result<UniqueFd> seal_hand_over(const HandOver& hand_over);
+Result<UniqueFd> seal_hand_over(const HandOver& hand_over, int sessions = -1);
 /// Takes such a descriptor. kInvalidArgument if it is none.
 Result<HandOver> take_hand_over(int fd);
 

@@ -50,12 +50,16 @@ std::vector<std::string> own_environment() {
 }  // namespace
 
 std::string take_over_answer() {
+    json formats = json::array();
+    for (int format = kHandOverFormatFirst; format <= kHandOverFormat; ++format) {
+        formats.push_back(format);
+    }
     const json answer = {
-        {"take_over", {{"formats", json::array({kHandOverFormat})}, {"version", version_text()}}}};
+        {"take_over", {{"formats", std::move(formats)}, {"version", version_text()}}}};
     return answer.dump() + "\n";
 }
 
-Result<std::string> read_take_over_answer(std::string_view said) {
+Result<TakeOverAnswer> read_take_over_answer(std::string_view said) {
     const std::string_view line = last_line(said);
     const auto refuse = [line] {
         return Error(
@@ -78,13 +82,15 @@ Result<std::string> read_take_over_answer(std::string_view said) {
         return refuse();
     }
     const auto name = version->get<std::string>().substr(0, kShownBytesMax);
-    if (std::find(formats->begin(), formats->end(), json(kHandOverFormat)) == formats->end()) {
-        return Error(
-            ErrorCode::kUnavailable,
-            "version " + name + " cannot read what this one hands over (format " +
-                std::to_string(kHandOverFormat) + ")");
+    for (int format = kHandOverFormat; format >= kHandOverFormatFirst; --format) {
+        if (std::find(formats->begin(), formats->end(), json(format)) != formats->end()) {
+            return TakeOverAnswer{name, format};
+        }
     }
-    return name;
+    return Error(
+        ErrorCode::kUnavailable,
+        "version " + name + " cannot read what this one hands over (format " +
+            std::to_string(kHandOverFormat) + ")");
 }
 
 Status check_program_file(const std::string& path) {
@@ -110,7 +116,7 @@ Status check_program_file(const std::string& path) {
     return ok();
 }
 
-Result<std::string> check_program(
+Result<TakeOverAnswer> check_program(
     const CommandLine& line, const std::string& folder, std::chrono::milliseconds patience) {
     BOOST_OUTCOME_TRY(check_program_file(line.program));
     if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {

@@ -22,16 +22,20 @@ inline constexpr std::uint64_t kTakeOverCheckBytesMax = 1U << 20U;
 
 /// What a program that can take over says, on one line.
 std::string take_over_answer();
-/// The version of the program whose last line this is. kProtocol: it is no such answer;
-/// kUnavailable: it reads other formats.
-Result<std::string> read_take_over_answer(std::string_view said);
+struct TakeOverAnswer {
+    std::string version;
+    int format = 0;  // the newest that both programs know
+};
+/// Of the program whose last line this is. kProtocol: it is no such answer; kUnavailable: it reads
+/// other formats.
+Result<TakeOverAnswer> read_take_over_answer(std::string_view said);
 
 /// kPermissionDenied: not a file that this user may execute, or one that others may write.
 Status check_program_file(const std::string& path);
 
-/// Its version. As above, and kTimeout, kLimitExceeded, or what the program said of its failure.
+/// As above, and kTimeout, kLimitExceeded, or what the program said of its failure.
 /// folder: for what it writes; made if it is missing, and removed.
-Result<std::string> check_program(
+Result<TakeOverAnswer> check_program(
     const CommandLine& line,
     const std::string& folder,
     std::chrono::milliseconds patience = kTakeOverCheckPatience);

@@ -22,12 +22,19 @@ void set_flags(const std::vector<int>& descriptors, int flags) {
 }  // namespace
 
 Error replace_program(const CommandLine& line, const HandOver& hand_over) {
-    const auto sealed = seal_hand_over(hand_over);
+    const auto sessions = seal_sessions(hand_over.sessions);
+    if (sessions.has_error()) {
+        return sessions.error();
+    }
+    const auto sealed = seal_hand_over(hand_over, sessions.value().get());
     if (sealed.has_error()) {
         return sealed.error();
     }
     std::vector<int> passed = hand_over.descriptors();
     passed.push_back(sealed.value().get());
+    if (sessions.value()) {
+        passed.push_back(sessions.value().get());
+    }
     std::vector<std::string> words = line.words;
     words.emplace_back(kTakeOverFlag);
     words.push_back(std::to_string(sealed.value().get()));

@@ -10,6 +10,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -17,12 +18,23 @@ namespace cellkeep::cli {
 
 namespace asio = boost::asio;
 
-Upgrade::Upgrade(asio::io_context& io, Hooks hooks, std::chrono::milliseconds pause_patience)
-    : io_(io), hooks_(std::move(hooks)), pause_patience_(pause_patience), look_(io) {}
+Upgrade::Upgrade(
+    asio::io_context& io,
+    Hooks hooks,
+    std::chrono::milliseconds pause_patience,
+    std::chrono::milliseconds apart)
+    : io_(io),
+      hooks_(std::move(hooks)),
+      pause_patience_(pause_patience),
+      apart_(apart),
+      look_(io) {}
 
 std::shared_ptr<Upgrade> Upgrade::create(
-    asio::io_context& io, Hooks hooks, std::chrono::milliseconds pause_patience) {
-    return std::shared_ptr<Upgrade>(new Upgrade(io, std::move(hooks), pause_patience));
+    asio::io_context& io,
+    Hooks hooks,
+    std::chrono::milliseconds pause_patience,
+    std::chrono::milliseconds apart) {
+    return std::shared_ptr<Upgrade>(new Upgrade(io, std::move(hooks), pause_patience, apart));
 }
 
 void Upgrade::begin() {
@@ -62,33 +74,55 @@ asio::awaitable<void> Upgrade::work() {
     under_way_ = false;
 }
 
-/// Whether there is to be another try.
-asio::awaitable<bool> Upgrade::try_once() {
+/// What the other program says, when nothing is in its way. Nothing: it is refused, or the server
+/// ends.
+asio::awaitable<std::optional<TakeOverAnswer>> Upgrade::find_a_way() {
     // What it waits for may take hours: the program is looked at behind that, and before, so that
     // the operator learns at once what is wrong with it.
-    bool waited = true;
-    std::string version;
-    while (waited) {
-        std::function<std::optional<Result<std::string>>()> slice = [check = hooks_.check] {
+    while (true) {
+        std::function<std::optional<Result<TakeOverAnswer>>()> slice = [check = hooks_.check] {
             return std::optional(check());
         };
-        auto checked = co_await run_elsewhere<Result<std::string>>(io_, *thread_, std::move(slice));
+        auto checked =
+            co_await run_elsewhere<Result<TakeOverAnswer>>(io_, *thread_, std::move(slice));
         if (stopped_) {
-            co_return false;
+            co_return std::nullopt;
         }
         if (checked.has_error()) {
             refuse(checked.error());
-            co_return false;
+            co_return std::nullopt;
         }
-        version = std::move(checked).value();
-        waited = co_await wait_for_the_way();
+        const bool waited = co_await wait_for_the_way(checked.value().format);
         if (stopped_) {
-            co_return false;
+            co_return std::nullopt;
+        }
+        if (!waited) {
+            co_return std::move(checked).value();
         }
     }
+}
+
+/// Whether there is to be another try.
+asio::awaitable<bool> Upgrade::try_once() {
+    const std::optional<TakeOverAnswer> other = co_await find_a_way();
+    if (!other) {
+        co_return false;
+    }
+    const auto deadline = std::chrono::steady_clock::now() + pause_patience_;
     const bool drained = co_await pause();
+    std::vector<std::string> working = hooks_.at_work();
+    while (!stopped_ && !working.empty() && std::chrono::steady_clock::now() < deadline) {
+        co_await look_again(kUpgradeRestLook);
+        working = hooks_.at_work();
+    }
     if (stopped_) {
         co_return false;
+    }
+    if (!working.empty()) {
+        hooks_.resume();
+        hooks_.tell(News::kWaiting, working);
+        co_await wait_for_rest();
+        co_return true;
     }
     if (!drained) {
         hooks_.resume();
@@ -98,32 +132,51 @@ asio::awaitable<bool> Upgrade::try_once() {
                 " ms"));
         co_return false;
     }
-    if (!hooks_.in_the_way().empty()) {
+    if (!hooks_.in_the_way(other->format).empty()) {
         hooks_.resume();
         co_return true;  // one of the last requests has made a session
     }
-    if (const Status left = hooks_.leave(); left.has_error()) {
+    if (const Status left = hooks_.leave(other->format); left.has_error()) {
         hooks_.resume();
         refuse(left.error());
         co_return false;
     }
     stopped_ = true;
-    hooks_.tell(News::kLeaving, std::vector<std::string>(1, version));
+    hooks_.tell(News::kLeaving, std::vector<std::string>(1, other->version));
     co_return false;
 }
 
+asio::awaitable<void> Upgrade::look_again(std::chrono::milliseconds after) {
+    look_.expires_after(after);
+    (void)co_await look_.async_wait(kAwait);  // Ignored: stop() ends it early.
+}
+
 /// Whether it had to wait.
-asio::awaitable<bool> Upgrade::wait_for_the_way() {
-    std::vector<std::string> names = hooks_.in_the_way();
+asio::awaitable<bool> Upgrade::wait_for_the_way(int format) {
+    std::vector<std::string> names = hooks_.in_the_way(format);
     if (names.empty()) {
         co_return false;
     }
     hooks_.tell(News::kWaiting, names);
-    while (!stopped_ && !hooks_.in_the_way().empty()) {
-        look_.expires_after(kUpgradeLook);
-        (void)co_await look_.async_wait(kAwait);  // Ignored: stop() ends it early.
+    while (!stopped_ && !hooks_.in_the_way(format).empty()) {
+        co_await look_again(kUpgradeLook);
     }
     co_return true;
+}
+
+/// Until each of what works now has been seen at rest. Others may work by then: they are short
+/// until they have shown otherwise.
+asio::awaitable<void> Upgrade::wait_for_rest() {
+    std::vector<std::string> long_ones = hooks_.at_work();
+    const auto earliest = std::chrono::steady_clock::now() + apart_;
+    apart_ = std::min(2 * apart_, kUpgradeApartMost);
+    while (!stopped_ && (std::chrono::steady_clock::now() < earliest || !long_ones.empty())) {
+        co_await look_again(kUpgradeLook);
+        const std::vector<std::string> working = hooks_.at_work();
+        std::erase_if(long_ones, [&working](const std::string& name) {
+            return std::find(working.begin(), working.end(), name) == working.end();
+        });
+    }
 }
 
 asio::awaitable<bool> Upgrade::pause() {

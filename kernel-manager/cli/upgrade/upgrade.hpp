@@ -6,6 +6,7 @@
 // back. One at a time. io_context thread only.
 #pragma once
 
+#include "kernel-manager/cli/upgrade/program_check.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
 
@@ -16,13 +17,20 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cellkeep::cli {
 
-/// How long requests that are being answered may take while new ones wait.
-inline constexpr std::chrono::milliseconds kUpgradePausePatience{5000};
+/// How long what is being answered, and what runs, may take while new requests wait.
+inline constexpr std::chrono::milliseconds kUpgradePausePatience{10'000};
+/// How often it looks in that time whether everything is at rest.
+inline constexpr std::chrono::milliseconds kUpgradeRestLook{10};
+/// After a time that was too short for something, the next one comes when that has ended, this much
+/// later at the least; then twice that, and so on.
+inline constexpr std::chrono::milliseconds kUpgradeApartFirst{1000};
+inline constexpr std::chrono::milliseconds kUpgradeApartMost{300'000};
 /// How often it looks whether what cannot pass has gone.
 inline constexpr std::chrono::milliseconds kUpgradeLook{250};
 
@@ -35,23 +43,27 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         kLeaving,  // for the version that is named
     };
     struct Hooks {
-        /// The version of the other program, or why it cannot take over. Blocks, on a thread of
-        /// this object's.
-        std::function<Result<std::string>()> check;
-        /// What cannot pass, by its names.
-        std::function<std::vector<std::string>()> in_the_way;
+        /// What the other program says of itself, or why it cannot take over. Blocks, on a thread
+        /// of this object's.
+        std::function<Result<TakeOverAnswer>()> check;
+        /// What cannot pass in that format, by its names.
+        std::function<std::vector<std::string>(int format)> in_the_way;
+        /// What could pass and does something, by its names.
+        std::function<std::vector<std::string>()> at_work;
         /// As Listener::pause() and resume(), of all listeners.
         std::function<void(std::chrono::milliseconds, std::function<void(bool)>)> pause;
         std::function<void()> resume;
-        /// Nothing is in the way: the server ends for the other program. An error: it goes on.
-        std::function<Status()> leave;
+        /// Nothing is in the way or at work: the server ends for the other program. An error: it
+        /// goes on.
+        std::function<Status(int format)> leave;
         std::function<void(News, const std::vector<std::string>&)> tell;
     };
 
     static std::shared_ptr<Upgrade> create(
         boost::asio::io_context& io,
         Hooks hooks,
-        std::chrono::milliseconds pause_patience = kUpgradePausePatience);
+        std::chrono::milliseconds pause_patience = kUpgradePausePatience,
+        std::chrono::milliseconds apart = kUpgradeApartFirst);
     Upgrade(const Upgrade&) = delete;
     Upgrade& operator=(const Upgrade&) = delete;
     /// Waits for a check that runs.
@@ -63,16 +75,24 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     void stop();
 
  private:
-    Upgrade(boost::asio::io_context& io, Hooks hooks, std::chrono::milliseconds pause_patience);
+    Upgrade(
+        boost::asio::io_context& io,
+        Hooks hooks,
+        std::chrono::milliseconds pause_patience,
+        std::chrono::milliseconds apart);
     boost::asio::awaitable<void> work();
     boost::asio::awaitable<bool> try_once();
-    boost::asio::awaitable<bool> wait_for_the_way();
+    boost::asio::awaitable<std::optional<TakeOverAnswer>> find_a_way();
+    boost::asio::awaitable<bool> wait_for_the_way(int format);
     boost::asio::awaitable<bool> pause();
+    boost::asio::awaitable<void> wait_for_rest();
+    boost::asio::awaitable<void> look_again(std::chrono::milliseconds after);
     void refuse(const Error& why);
 
     boost::asio::io_context& io_;
     const Hooks hooks_;
     const std::chrono::milliseconds pause_patience_;
+    std::chrono::milliseconds apart_;
     boost::asio::steady_timer look_;
     bool under_way_ = false;
     bool stopped_ = false;

@@ -51,6 +51,7 @@ class SandboxBook : public session::SessionListener {
     // --- session::SessionListener
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
+    std::optional<std::string> find_obstacle(const session::Session& session) const override;
 
     /// Null if there is none, or none that the principal may see.
     SessionPtr find(const http::Principal& principal, std::string_view sandbox_id) const;

@@ -35,6 +35,7 @@ class DocumentRoutes {
         const ContentsPlaces& places)
         : backend_(backend), config_(config), kernels_(kernels), places_(places), pending_(io) {}
     void add_to(http::Router& router, ClientActivity& activity);
+    RestSessionTable& documents() { return documents_; }
 
  private:
     using Answer = boost::asio::awaitable<http::Response>;

@@ -35,6 +35,8 @@ class RestApi {
 
     /// The routes, and the prefixes whose errors are Jupyter's.
     void add_to(http::Application& application);
+    /// Which documents use which kernels.
+    RestSessionTable& documents() { return documents_.documents(); }
 
  private:
     RestConfig config_;

@@ -21,6 +21,34 @@ RestSession* RestSessionTable::find_path(const std::string& path, const std::str
     return found == sessions_.end() ? nullptr : &*found;
 }
 
+nlohmann::json RestSessionTable::pass_on() const {
+    nlohmann::json all = nlohmann::json::array();
+    for (const RestSession& each : sessions_) {
+        all.push_back(
+            {{"id", each.id},
+             {"path", each.path},
+             {"name", each.name},
+             {"type", each.type},
+             {"kernel_id", each.kernel_id},
+             {"owner", each.owner}});
+    }
+    return all;
+}
+
+void RestSessionTable::go_on(const nlohmann::json& passed) {
+    for (const nlohmann::json& each : passed) {
+        if (sessions_.size() < limits::kJupyterSessionsMax) {
+            sessions_.push_back(
+                {each.at("id").get<std::string>(),
+                 each.at("path").get<std::string>(),
+                 each.at("name").get<std::string>(),
+                 each.at("type").get<std::string>(),
+                 each.at("kernel_id").get<std::string>(),
+                 each.at("owner").get<std::string>()});
+        }
+    }
+}
+
 void RestSessionTable::add(RestSession session) {
     CELLKEEP_CHECK(sessions_.size() < limits::kJupyterSessionsMax);
     sessions_.push_back(std::move(session));

@@ -7,6 +7,8 @@
 #include "kernel-manager/jupyter/rest/rest_model.hpp"
 #include "protocol/support/result.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -22,6 +24,11 @@ class RestSessionTable {
     RestSession* find_path(const std::string& path, const std::string& owner);
     /// Oldest first.
     const std::vector<RestSession>& all() const { return sessions_; }
+
+    /// For another program in the server's process, and from one.
+    nlohmann::json pass_on() const;
+    /// Throws nlohmann::json::exception for what is not of that form.
+    void go_on(const nlohmann::json& passed);
 
     /// There must be room: fewer than limits::kJupyterSessionsMax.
     void add(RestSession session);

@@ -178,6 +178,17 @@ void KernelLink::drain() {
     }
 }
 
+bool KernelLink::is_at_rest() const {
+    return !closed_ && !paused_ && !going_on_ && !waiting_writable_ && writes_.empty() &&
+           !intake_.busy() && decoder_.pending() == 0 && decoder_.awaited() == 0;
+}
+
+UniqueFd KernelLink::pass_on() {
+    closed_ = true;
+    frame_.finish();
+    return UniqueFd(socket_.release());
+}
+
 void KernelLink::close() {
     if (std::exchange(closed_, true)) {
         return;

@@ -64,6 +64,11 @@ class KernelLink : public std::enable_shared_from_this<KernelLink> {
     /// has ended. Something that it left behind may still write, and must not keep us here: a frame
     /// of more than limits::kLinkDrainFrameBytesMax is passed on without a look into it.
     void drain();
+    /// Nothing is half read, waits to be read here or to be written. What waits in the socket does
+    /// not count.
+    bool is_at_rest() const;
+    /// The socket, for another program; this is closed then. Precondition: is_at_rest().
+    UniqueFd pass_on();
     /// No event after this returns.
     void close();
 

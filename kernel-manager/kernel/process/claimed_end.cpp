@@ -10,6 +10,7 @@ void ClaimedEnd::watch(std::chrono::steady_clock::time_point deadline, Act act) 
         return;
     }
     act_ = std::make_shared<const Act>(std::move(act));
+    deadline_ = deadline;
     wait(Step::kAsk, deadline);
 }
 
@@ -20,6 +21,7 @@ void ClaimedEnd::settle() {
 }
 
 void ClaimedEnd::wait(Step step, std::chrono::steady_clock::time_point until) {
+    step_ = step;
     timer_.expires_at(until);
     // This object is there as long as the claim is: nothing else holds `act_`.
     timer_.async_wait([this, step, weak = std::weak_ptr<const Act>(act_)](

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace cellkeep::session {
 
@@ -38,6 +39,12 @@ class ClaimedEnd {
     void watch(std::chrono::steady_clock::time_point deadline, Act act);
     /// The kernel has begun a later request, has answered, or is gone.
     void settle();
+    /// The deadline of the claim that is open; nullopt: none is.
+    std::optional<std::chrono::steady_clock::time_point> deadline() const {
+        return act_ ? std::optional(deadline_) : std::nullopt;
+    }
+    /// The deadline has come, and the kernel has not proved the end yet.
+    bool is_asking() const { return act_ && step_ != Step::kAsk; }
 
  private:
     void wait(Step step, std::chrono::steady_clock::time_point until);
@@ -45,6 +52,8 @@ class ClaimedEnd {
     const std::chrono::milliseconds patience_;
     const std::chrono::milliseconds grace_;
     boost::asio::steady_timer timer_;
+    std::chrono::steady_clock::time_point deadline_;
+    Step step_ = Step::kAsk;          // the next one
     std::shared_ptr<const Act> act_;  // null: no claim is open
 };
 

@@ -17,6 +17,12 @@ void KernelHandshake::begin() {
     ready_ = std::make_shared<Completion<Status>>(io_);
 }
 
+void KernelHandshake::go_on(nlohmann::json info) {
+    begin();
+    info_ = std::move(info);
+    settle(ok());
+}
+
 Message KernelHandshake::ask(const ServerMessages& messages) {
     Message question =
         messages.request(Channel::kShell, "kernel_info_request", nlohmann::json::object());

@@ -32,6 +32,8 @@ class KernelHandshake {
     // --- the first question
     /// A new process: nothing is known of it, and wait_ready() waits for it.
     void begin();
+    /// The process was asked by another program in this process, and said this.
+    void go_on(nlohmann::json info);
     /// The first question, to be sent to it.
     protocol::Message ask(const ServerMessages& messages);
     /// What it said of itself; nullopt until it has answered.

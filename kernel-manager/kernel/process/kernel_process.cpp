@@ -72,13 +72,22 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
     return process;
 }
 
-Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
-    boost::asio::io_context& io,
-    WorkerStarts& starts,
-    ChannelEnds ends,
-    sandbox::WorkerSpec spec,
-    Events events,
-    Admit admit) {
+Result<std::unique_ptr<KernelProcess>> KernelProcess::go_on(
+    boost::asio::io_context& io, PassedInterpreter passed, Events events) {
+    BOOST_OUTCOME_TRY(
+        auto process,
+        connect(
+            io,
+            {std::move(passed.link), std::move(passed.stdout_fd), std::move(passed.stderr_fd)},
+            events));
+    process->start_ = std::make_shared<WorkerStart>(passed.id);
+    process->pidfd_ = std::move(passed.pidfd);
+    process->listen();
+    return process;
+}
+
+Result<std::unique_ptr<KernelProcess>> KernelProcess::connect(
+    boost::asio::io_context& io, ChannelEnds ends, Events& events) {
     BOOST_OUTCOME_TRY(
         auto link_end,
         KernelLink::create(
@@ -114,6 +123,23 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
     process->link_ = std::move(link_end);
     process->stdout_ = std::move(stdout_end);
     process->stderr_ = std::move(stderr_end);
+    return process;
+}
+
+void KernelProcess::listen() {
+    link_->start();
+    stdout_->start();
+    stderr_->start();
+}
+
+Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
+    boost::asio::io_context& io,
+    WorkerStarts& starts,
+    ChannelEnds ends,
+    sandbox::WorkerSpec spec,
+    Events events,
+    Admit admit) {
+    BOOST_OUTCOME_TRY(auto process, connect(io, std::move(ends), events));
     process->admit_ = std::move(admit);
     process->is_awaited_ = process->admit_ != nullptr;
     process->on_failed_ = events.on_start_failed;
@@ -127,9 +153,7 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::begin(
         }
     };
     BOOST_OUTCOME_TRY(process->start_, starts.begin(std::move(spec), settle));
-    process->link_->start();
-    process->stdout_->start();
-    process->stderr_->start();
+    process->listen();
     return process;
 }
 
@@ -210,6 +234,16 @@ void KernelProcess::drain_all() {
     const auto link = link_;
     link->drain();
     drain_pipes();
+}
+
+bool KernelProcess::is_at_rest() const {
+    return pidfd_ && !holds_messages_ && !is_awaited_ && link_->is_at_rest() &&
+           stdout_->is_at_rest() && stderr_->is_at_rest();
+}
+
+PassedInterpreter KernelProcess::pass_on() {
+    return {
+        start_->id(), std::move(pidfd_), link_->pass_on(), stdout_->pass_on(), stderr_->pass_on()};
 }
 
 void KernelProcess::pause_reading() {

@@ -68,6 +68,10 @@ class KernelProcess final : public Interpreter {
         sandbox::WorkerGroup group,
         Events events);
 
+    /// The same of one that another program in this process has left.
+    static Result<std::unique_ptr<KernelProcess>> go_on(
+        boost::asio::io_context& io, PassedInterpreter passed, Events events);
+
     KernelProcess(const KernelProcess&) = delete;
     KernelProcess& operator=(const KernelProcess&) = delete;
     ~KernelProcess() override;
@@ -80,13 +84,19 @@ class KernelProcess final : public Interpreter {
 
     void drain_pipes() override;
     void drain_all() override;
+    bool is_at_rest() const override;
+    PassedInterpreter pass_on() override;
     void pause_reading() override;
     void resume_reading() override;
 
  private:
     using Admit = decltype(WokenProcess::admit);
     KernelProcess() = default;
-    /// Connects our ends and asks for the worker.
+    /// Connects our ends.
+    static Result<std::unique_ptr<KernelProcess>> connect(
+        boost::asio::io_context& io, ChannelEnds ends, Events& events);
+    void listen();
+    /// connect(), and asks for the worker.
     static Result<std::unique_ptr<KernelProcess>> begin(
         boost::asio::io_context& io,
         WorkerStarts& starts,

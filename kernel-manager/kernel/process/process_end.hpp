@@ -15,9 +15,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -40,6 +42,7 @@ class ProcessEnd {
     /// The sandbox's count of OOM kills at the start of the process or of its run: only a later
     /// one may be its death.
     void see_oom_kills(std::uint64_t count) { oom_kills_seen_ = count; }
+    std::uint64_t oom_kills_seen() const { return oom_kills_seen_; }
     /// It writes before it is ready: the newest kLastWordsBytesMax are kept.
     void add_words(std::string_view text);
     const std::string& last_words() const { return last_words_; }
@@ -92,6 +95,12 @@ class RestartPolicy {
     void forget_deaths() { budget_.reset(); }
     void count_restart() { ++restarts_; }
     std::uint64_t restarts() const { return restarts_; }
+    const std::deque<Time>& deaths() const { return budget_.deaths(); }
+    /// As another program in this process has counted.
+    void go_on(std::uint64_t restarts, std::deque<Time> deaths) {
+        restarts_ = restarts;
+        budget_.set_deaths(std::move(deaths));
+    }
 
  private:
     RestartBudget budget_;

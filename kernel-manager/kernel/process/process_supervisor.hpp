@@ -29,6 +29,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,6 +44,19 @@ namespace cellkeep::session {
 inline constexpr std::chrono::milliseconds kTellPatience{250};
 /// How long a killed interpreter, or what one has left running, may take to go.
 inline constexpr std::chrono::seconds kEndPatience{10};
+
+/// A process on its way from one program in the server's process to another, and what is known of
+/// it.
+struct PassedProcess {
+    PassedInterpreter interpreter;
+    std::string session;  // ServerMessages
+    nlohmann::json info;
+    std::uint64_t restarts = 0;
+    std::deque<std::chrono::steady_clock::time_point> deaths;  // that count
+    std::uint64_t oom_kills = 0;                               // seen
+    /// Of the last run, if its end has not been proved (ClaimedEnd).
+    std::optional<std::chrono::steady_clock::time_point> claimed_end;
+};
 
 class ProcessSupervisor {
  public:
@@ -139,6 +153,18 @@ class ProcessSupervisor {
     /// take over what the content says (kAdoptRequest), and this waits for its answer: kTimeout
     /// after the start timeout.
     boost::asio::awaitable<Status> adopt(nlohmann::json content);
+
+    // --- its way to another program in the server's process
+    /// The process has answered, is not ending, and nothing is half said or asked.
+    bool is_at_rest() const;
+    /// The process and what is known of it: there is none here any more. Precondition:
+    /// is_at_rest().
+    PassedProcess pass_on();
+    /// In place of launch(): Sandbox::start is not called, connect is, with the events of this.
+    Status go_on(
+        PassedProcess passed,
+        const std::function<
+            Result<std::unique_ptr<Interpreter>>(PassedInterpreter, Interpreter::Events)>& connect);
 
     // --- its end
     /// A client asks for a fresh process. What waits is answered; launch follows by itself.

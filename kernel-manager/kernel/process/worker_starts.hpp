@@ -33,6 +33,10 @@ class WorkerStart {
     /// Called once, never from inside WorkerStarts::begin().
     using Done = std::function<void(Result<sandbox::Worker>)>;
 
+    WorkerStart() = default;
+    /// Of a worker that is there already.
+    explicit WorkerStart(sandbox::WorkerId id) : id_(id) {}
+
     /// 0 while the start waits for its turn.
     sandbox::WorkerId id() const { return id_; }
 
@@ -68,6 +72,8 @@ class WorkerStarts {
     /// called; kLimitExceeded if too many wait. done gets kTimeout if pid 1 does not answer in
     /// time; the sandbox is dead then. Its other errors are those of sandbox::Sandbox.
     Result<std::shared_ptr<WorkerStart>> begin(sandbox::WorkerSpec spec, WorkerStart::Done done);
+    /// One has been sent and has no answer.
+    bool is_starting() const { return turn_ != nullptr; }
 
  private:
     Status send(const std::shared_ptr<WorkerStart>& start);

@@ -234,4 +234,28 @@ void SessionNames::expect_restart(const session::Session& session, const std::st
     ++restarts_[session.id()][language];
 }
 
+nlohmann::json SessionNames::pass_on() const {
+    nlohmann::json names = nlohmann::json::array();
+    for (const auto& [key, entry] : names_) {
+        if (!entry.creation) {
+            names.push_back(
+                {{"principal", key.first},
+                 {"name", key.second},
+                 {"id", entry.id},
+                 {"used", entry.used}});
+        }
+    }
+    return {{"names", std::move(names)}, {"uses", uses_}, {"restarts", restarts_}};
+}
+
+void SessionNames::go_on(const nlohmann::json& passed) {
+    for (const nlohmann::json& name : passed.at("names")) {
+        names_.insert_or_assign(
+            Key(name.at("principal").get<std::string>(), name.at("name").get<std::string>()),
+            Entry{name.at("id").get<std::string>(), nullptr, name.at("used").get<std::uint64_t>()});
+    }
+    uses_ = passed.at("uses").get<std::uint64_t>();
+    restarts_ = passed.at("restarts").get<decltype(restarts_)>();
+}
+
 }  // namespace cellkeep::mcp

@@ -14,6 +14,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <map>
@@ -68,6 +69,12 @@ class SessionNames {
     /// Those that the principal may see, with their names; the name is the id for one that has no
     /// name of this principal.
     std::vector<std::pair<std::string, Session>> list(const http::Principal& principal) const;
+
+    /// The names of sessions that live, and what their clients have been told: for another program
+    /// in the server's process, and from one. Before the first call.
+    nlohmann::json pass_on() const;
+    /// Throws nlohmann::json::exception for what is not of that form.
+    void go_on(const nlohmann::json& passed);
 
     /// What the variables of this language have been through since the last look. The first look
     /// at a session finds them kept.

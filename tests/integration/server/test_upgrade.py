@@ -14,6 +14,7 @@ import requests
 
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
+from processes import remove, start
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place, words_of
 
 pytestmark = pytest.mark.both_modes
@@ -105,22 +106,26 @@ def test_no_client_is_refused_meanwhile(server: Server) -> None:
     assert set(statuses) == {200}
 
 
-def test_a_session_is_waited_for_and_keeps_its_variables(server: Server) -> None:
+def test_a_session_that_cannot_pass_is_named_and_waited_for(server: Server) -> None:
     session = server.create()
     session.execute("x = 41")
+    command = start(session, "/bin/sleep", "600")
     started = server.record["started_at"]
     asked = Asked(server)
-    assert session.info["id"] in asked.wait("waiting")["for"]
+    assert asked.wait("waiting")["for"] == [f"{session.info['id']} (a command runs)"]
     assert session.value("x + 1") == "42"
     assert [item["event"] for item in news(server, "stopping")] == []
     server.attach()
     assert server.record["started_at"] == started
-    assert session.delete() == 204
+    assert remove(session, command) == 204
     asked.wait_until_served()
-    assert server.get(session.path).status_code in (404, 410)
+    assert session.value("x + 2") == "43"
+    assert session.delete() == 204
 
 
-def test_an_execution_that_runs_has_one_answer_and_its_stream_goes_on(server: Server) -> None:
+def test_a_run_that_takes_too_long_is_named_keeps_its_stream_and_is_waited_for(
+    server: Server,
+) -> None:
     session = server.create()
     events = session.events(
         "import os, time\nprint('before', flush=True)\n"
@@ -128,14 +133,15 @@ def test_an_execution_that_runs_has_one_answer_and_its_stream_goes_on(server: Se
     )
     assert wait_for(events, "stdout")["text"] == "before\n"
     asked = Asked(server)
-    asked.wait("waiting")
+    assert asked.wait("waiting")["for"] == [f"{session.info['id']} (code runs or waits)"]
     assert server.request("PUT", session.path + "/files/go", data=b"").ok
     rest = list(events)
     assert "".join(event["text"] for event in rest if event["type"] == "stdout") == "behind\n"
     assert [event["type"] for event in rest].count("finished") == 1
-    assert len(server.get(session.path + "/executions").json()["executions"]) == 1
-    session.delete()
     asked.wait_until_served()
+    assert len(server.get(session.path + "/executions").json()["executions"]) == 1
+    assert session.value("6 * 7") == "42"
+    session.delete()
 
 
 def test_a_second_signal_changes_nothing(server: Server, place: Place) -> None:
@@ -199,7 +205,7 @@ REFUSALS = {
         'it says "{',
     ),
     "reads another format": (
-        lambda place: place.put_script(ANSWER % "2, 999"),
+        lambda place: place.put_script(ANSWER % "3, 999"),
         "version 9.9.9 cannot read",
     ),
 }
@@ -261,18 +267,31 @@ def test_a_request_that_takes_too_long_ends_the_upgrade_and_has_its_answer(serve
     Asked(server).wait_until_served()
 
 
-def test_a_session_that_the_last_request_makes_is_waited_for(server: Server) -> None:
+def test_a_session_that_the_last_request_makes_passes(server: Server) -> None:
     with begin_request(server) as client:
         asked = Asked(server)
         # Whether it comes before the pause or in it.
-        started = server.record["started_at"]
         client.sendall(b"{}")
         assert client.recv(100).startswith(b"HTTP/1.1 201 ")
-        asked.wait("waiting")
+    asked.wait_until_served()
     (info,) = server.get("/v1/sessions").json()["sessions"]
-    server.attach()
-    assert server.record["started_at"] == started
-    assert server.request("DELETE", f"/v1/sessions/{info['id']}").status_code == 204
+    session = server.adopt(info)
+    assert session.value("6 * 7") == "42"
+    assert session.delete() == 204
+
+
+def test_a_program_that_takes_over_no_sessions_waits_for_all(server: Server, place: Place) -> None:
+    session = server.create()
+    place.put_script(
+        """case "$*" in *--take-over-check) echo '{"take_over":{"formats":[1],"version":"0.1"}}' ;;""",
+        f'*) exec -a {place.path} {place.real} "$@" ;; esac',
+        first="#!/bin/bash",
+    )
+    asked = Asked(server)
+    waiting = asked.wait("waiting")["for"]
+    assert waiting == [f"{session.info['id']} (the other program takes over no session)"]
+    assert session.value("6 * 7") == "42"
+    assert session.delete() == 204
     asked.wait_until_served()
 
 
@@ -313,5 +332,6 @@ def test_the_state_directory_stays_this_servers(server: Server) -> None:
 def test_a_server_that_waits_stops_for_a_signal(mode: str, place: Place) -> None:
     with ModeServer(mode, *LEAN, *BARE) as server:
         session = server.create()
+        start(session, "/bin/sleep", "600")
         Asked(server).wait("waiting")
         assert session.value("1 + 1") == "2"

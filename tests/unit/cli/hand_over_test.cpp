@@ -120,12 +120,27 @@ TEST_CASE("a hand-over of another form is not taken", "[cli][upgrade]") {
         (void)lock.release();
         return;
     }
+    SECTION("the format without sessions is taken, too") {
+        document["format"] = kHandOverFormatFirst;
+        document["sessions"] = 999'999;  // which no program of that format writes
+        CHECK(parse_hand_over(document.dump()).has_value());
+        (void)lock.release();
+        return;
+    }
+    SECTION("sessions that are not open") {
+        document["sessions"] = 999'999;
+        what = "sessions";
+    }
+    SECTION("sessions that anybody may write") {
+        document["sessions"] = UniqueFd(::memfd_create("x", MFD_CLOEXEC)).release();
+        what = "not sealed";
+    }
     SECTION("no JSON") {
         document = "text";
         what = "format";
     }
     SECTION("an older format") {
-        document["format"] = kHandOverFormat - 1;
+        document["format"] = kHandOverFormatFirst - 1;
         what = "format";
     }
     SECTION("a newer format") {
@@ -167,7 +182,7 @@ TEST_CASE("a hand-over of another form is not taken", "[cli][upgrade]") {
     const auto taken = parse_hand_over(document.dump());
     REQUIRE(taken.has_error());
     CHECK_THAT(taken.error().message(), Contains(what));
-    if (what == "address") {
+    if (what == "address" || what == "sessions" || what == "not sealed") {
         (void)lock.release();  // it was taken, and closed
     }
 }

@@ -62,7 +62,8 @@ TEST_CASE("the command line is this process's", "[cli][upgrade]") {
 TEST_CASE("this program's answer is one that it reads", "[cli][upgrade]") {
     const auto read = read_take_over_answer("a warning\n" + take_over_answer() + "\n");
     REQUIRE(read.has_value());
-    CHECK(read.value() == version_text());
+    CHECK(read.value().version == version_text());
+    CHECK(read.value().format == kHandOverFormat);
 }
 
 TEST_CASE("an answer that is none is not read", "[cli][upgrade]") {
@@ -82,9 +83,23 @@ TEST_CASE("an answer that is none is not read", "[cli][upgrade]") {
     CHECK(read_take_over_answer(said).error().code() == ErrorCode::kProtocol);
 }
 
+TEST_CASE("the newest format that both know is taken", "[cli][upgrade]") {
+    const auto format_of = [](const std::string& formats) {
+        const auto read = read_take_over_answer(
+            R"({"take_over": {"formats": [)" + formats + R"(], "version": "7"}})");
+        REQUIRE(read.has_value());
+        return read.value().format;
+    };
+    CHECK(format_of("1") == 1);
+    CHECK(format_of("2") == 2);
+    CHECK(format_of("1, 2") == 2);
+    CHECK(format_of("2, 1, 3") == 2);
+    CHECK(format_of("0, 1, 9") == 1);
+}
+
 TEST_CASE("another format is a refusal that names the version", "[cli][upgrade]") {
     const auto read =
-        read_take_over_answer(R"({"take_over": {"formats": [0, "1", 2], "version": "7"}})");
+        read_take_over_answer(R"({"take_over": {"formats": [0, "1", "2", 3], "version": "7"}})");
     REQUIRE(read.has_error());
     CHECK(read.error().code() == ErrorCode::kUnavailable);
     CHECK_THAT(read.error().message(), Contains("version 7"));
@@ -107,7 +122,8 @@ echo '{"take_over": {"formats": [1], "version": "7"}}')");
     (void)::unsetenv("NOTIFY_SOCKET");
     (void)::unsetenv("LISTEN_FDS");
     REQUIRE(checked.has_value());
-    CHECK(checked.value() == "7");
+    CHECK(checked.value().version == "7");
+    CHECK(checked.value().format == 1);
     CHECK_FALSE(std::filesystem::exists(folder));
 }
 

@@ -33,12 +33,16 @@ using cellkeep::test::TemporaryDirectory;
 using News = Upgrade::News;
 using Texts = std::vector<std::string>;
 
+constexpr auto kShortPause = 50ms;
+
 /// A server as an upgrade sees it.
 struct FakeServer {
     boost::asio::io_context io{1};
     std::atomic<int> checks = 0;
-    Result<std::string> answer = std::string("2.0");
+    Result<TakeOverAnswer> answer = TakeOverAnswer{"2.0", 2};
     Texts in_the_way;
+    Texts at_work;
+    std::function<void()> on_look = [] {};
     bool drains = true;
     std::function<void()> while_paused = [] {};
     Status left = ok();
@@ -47,7 +51,7 @@ struct FakeServer {
     int leaves = 0;
     std::vector<std::pair<News, Texts>> told;
     std::function<void(News)> on_news = [](News) {};
-    std::shared_ptr<Upgrade> upgrade = Upgrade::create(io, hooks());
+    std::shared_ptr<Upgrade> upgrade = Upgrade::create(io, hooks(), kShortPause, 1ms);
 
     Upgrade::Hooks hooks() {
         return {
@@ -56,17 +60,27 @@ struct FakeServer {
                     ++checks;
                     return answer;
                 },
-            .in_the_way = [this] { return in_the_way; },
+            .in_the_way =
+                [this](int format) {
+                    CHECK((answer.has_error() || format == answer.value().format));
+                    return in_the_way;
+                },
+            .at_work =
+                [this] {
+                    on_look();
+                    return at_work;
+                },
             .pause =
                 [this](std::chrono::milliseconds patience, std::function<void(bool)> done) {
-                    CHECK(patience == kUpgradePausePatience);
+                    CHECK(patience == kShortPause);
                     ++pauses;
                     while_paused();
                     boost::asio::post(io, [this, done = std::move(done)] { done(drains); });
                 },
             .resume = [this] { ++resumes; },
             .leave =
-                [this] {
+                [this](int format) {
+                    CHECK((answer.has_error() || format == answer.value().format));
                     ++leaves;
                     return left;
                 },
@@ -114,7 +128,7 @@ TEST_CASE("a program that cannot take over stops nothing", "[cli][upgrade]") {
     CHECK(server.pauses == 0);
     CHECK(server.leaves == 0);
     // The next wish is looked at anew.
-    server.answer = std::string("3.0");
+    server.answer = TakeOverAnswer{"3.0", 1};
     server.io.restart();
     server.run();
     CHECK(server.news() == Texts{"refused", "leaving"});
@@ -193,6 +207,47 @@ TEST_CASE("requests that are not answered in time end the pause", "[cli][upgrade
     CHECK(server.leaves == 0);
 }
 
+TEST_CASE("what runs has the pause to come to its end", "[cli][upgrade]") {
+    FakeServer server;
+    server.at_work = {"ses_1 (code runs)"};
+    server.on_look = [&, looks = 0]() mutable {
+        CHECK(server.pauses == 1);
+        if (++looks == 3) {
+            server.at_work.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"leaving"});
+    CHECK(server.pauses == 1);
+    CHECK(server.resumes == 0);
+}
+
+TEST_CASE("what runs for longer is named, and waited for without a pause", "[cli][upgrade]") {
+    FakeServer server;
+    const bool drains = GENERATE(true, false);  // its client waits for the answer
+    server.drains = drains;
+    server.at_work = {"ses_1 (code runs)"};
+    server.on_news = [&](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.leaves == 0);
+            server.drains = true;  // the client has its answer by then
+            server.on_look = [&, looks = 0]() mutable {
+                if (++looks == 2) {
+                    server.at_work = {"ses_2 (code runs)"};  // another, which is short
+                } else if (server.pauses == 2) {
+                    server.at_work.clear();
+                }
+            };
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.told[0].second == Texts{"ses_1 (code runs)"});
+    CHECK(server.pauses == 2);
+    CHECK(server.checks == 2);
+}
+
 TEST_CASE("a server that cannot leave goes on", "[cli][upgrade]") {
     FakeServer server;
     server.left = Error(ErrorCode::kSystem, "no descriptor is left");
@@ -209,6 +264,18 @@ TEST_CASE("nothing comes of an upgrade when the server ends", "[cli][upgrade]") 
     FakeServer server;
     SECTION("while it waits") {
         server.in_the_way = {"ses_1"};
+        server.on_news = [&server](News /*news*/) { server.upgrade->stop(); };
+        server.run();
+        CHECK(server.news() == Texts{"waiting"});
+    }
+    SECTION("while something runs") {
+        server.at_work = {"ses_1"};
+        server.on_look = [&server] { server.upgrade->stop(); };
+        server.run();
+        CHECK(server.told.empty());
+    }
+    SECTION("while it waits for what ran too long") {
+        server.at_work = {"ses_1"};
         server.on_news = [&server](News /*news*/) { server.upgrade->stop(); };
         server.run();
         CHECK(server.news() == Texts{"waiting"});

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 using cellkeep::protocol::TextPieces;
 using cellkeep::session::EventJournal;
@@ -63,4 +65,37 @@ TEST_CASE("after forget() only the last event is left", "[session][events]") {
     CHECK(journal.size() == 1);
     CHECK(journal.after(0).missed == 4);
     CHECK(journal.last_sequence() == 5);
+}
+
+TEST_CASE("events go on where another program left them", "[session][events]") {
+    EventJournal before(10, 1 << 20);
+    for (const char* type : {"a", "b", "c"}) {
+        before.append(type, TextPieces("{}"));
+    }
+    std::size_t bytes = 0;
+    std::size_t kept = 0;
+    SECTION("the newest always stays") {
+        kept = 1;
+    }
+    SECTION("as many as fit, to the byte") {
+        bytes = 4;
+        kept = 2;
+    }
+    SECTION("all") {
+        bytes = 100;
+        kept = 3;
+    }
+    EventJournal after(10, 1 << 20);
+    std::vector<cellkeep::session::ExecutionEvent> newest;
+    for (const auto& event : before.newest(bytes)) {
+        newest.push_back(*event);
+    }
+    REQUIRE(newest.size() == kept);
+    after.go_on(std::move(newest));
+    CHECK(after.size() == kept);
+    CHECK(after.last_sequence() == 3);
+    CHECK(after.after(0).missed == 3 - kept);
+    CHECK(after.after(2).event->type == "c");
+    after.append("d", TextPieces("{}"));
+    CHECK(after.after(3).event->sequence == 4);
 }

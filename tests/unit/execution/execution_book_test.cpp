@@ -211,3 +211,26 @@ TEST_CASE("an execution ends once and notifies all its listeners", "[session][bo
     listener.reset();
     CHECK(execution->listeners() == 0);
 }
+
+TEST_CASE("keys stand for the same in another program", "[session][book]") {
+    boost::asio::io_context io;
+    ExecutionBook before;
+    const auto first = make(io, "exe_1");
+    const auto second = make(io, "exe_2");
+    before.add(first, "k1", "d1");
+    before.add(second, "k2", "d2");
+    before.add(make(io, "exe_3"), "", "d3");
+    for (const auto& one : before.list()) {
+        finish(*one);
+    }
+    before.settle();
+    ExecutionBook after;
+    after.go_on({second}, before.keys());
+    CHECK(after.find("exe_2") == second);
+    CHECK(after.find_key("k2", "d2").value() == second);
+    CHECK(after.find_key("k2", "other").error().code() == ErrorCode::kInvalidArgument);
+    // Its answer did not pass, and it must not run again.
+    CHECK(after.find_key("k1", "d1").error().code() == ErrorCode::kNotFound);
+    CHECK(after.find_key("k3", "d3").value() == nullptr);
+    CHECK(after.list() == std::vector<ExecutionBook::Entry>{second});
+}

@@ -94,3 +94,36 @@ TEST_CASE("a session's journal is bounded by the table of limits", "[session][jo
     CHECK(journal.size() == cellkeep::limits::kJournalMessagesMax);
     CHECK(journal.dropped() == 1);
 }
+
+TEST_CASE("a journal goes on where another program left it", "[session][journal]") {
+    OutputJournal before(10, 1 << 20U);
+    for (const char* text : {"a", "b", "c", "d"}) {
+        before.append(stream(text));
+    }
+    const std::size_t one = before.since(3).entries[0].message.frame().size();
+    std::size_t kept = 0;
+    std::size_t bytes = 0;
+    SECTION("nothing fits") {
+        bytes = one - 1;
+    }
+    SECTION("two fit, to the byte") {
+        bytes = 2 * one;
+        kept = 2;
+    }
+    SECTION("all fit") {
+        bytes = 1 << 20U;
+        kept = 4;
+    }
+    const auto newest = before.newest(bytes);
+    REQUIRE(newest.size() == kept);
+    OutputJournal after(10, 1 << 20U);
+    after.go_on(before.last_sequence(), newest);
+    CHECK(after.last_sequence() == 4);
+    CHECK(after.since(0).missed == 4 - kept);
+    CHECK(after.dropped() == 4 - kept);
+    CHECK(after.append(stream("e")).sequence == 5);
+    const auto rest = after.since(4 - kept);
+    REQUIRE(rest.entries.size() == kept + 1);
+    CHECK(rest.entries[0].sequence == 5 - kept);
+    CHECK(rest.entries.back().message.parse_content().value()["text"] == "e");
+}

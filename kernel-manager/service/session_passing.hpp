@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of all sessions that clients have from this program to another in the server's process,
+// and from one. Pid 1 of a sandbox ends with the thread that made it (PR_SET_PDEATHSIG), and
+// execve(2) ends all threads but one: so pid 1 is told to outlive them first, and to watch again
+// afterwards. In between it ends with the server all the same, whose end it sees in its control
+// socket. io_context thread only.
+#pragma once
+
+#include "kernel-manager/service/admission.hpp"
+#include "kernel-manager/service/session_factory.hpp"
+#include "kernel-manager/service/session_registry.hpp"
+#include "kernel-manager/service/session_starter.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
+#include "protocol/support/result.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// How long the pid 1s of all sandboxes together may take to answer; the loop stands still
+/// meanwhile.
+inline constexpr std::chrono::milliseconds kDeathSignalPatience{2000};
+
+class SessionPassing {
+ public:
+    struct Parts {
+        SessionRegistry& registry;
+        Admission& admission;
+        SessionFactory& factory;
+        SessionStarter& starter;
+    };
+
+    explicit SessionPassing(Parts parts) : parts_(parts) {}
+
+    /// "ID (reason)" of each session that cannot pass, even if it does nothing.
+    std::vector<std::string> find_obstacles() const;
+    /// The same of each that does something.
+    std::vector<std::string> find_work() const;
+    /// Before pass_on(), in the same turn of the loop. After an error everything is as it was.
+    Status prepare();
+    /// What prepare() did is taken back.
+    void cancel();
+    /// All of them; what they share is in shared. Precondition: no obstacles, no work, prepare().
+    std::vector<PassedSession> pass_on(SharedParts& shared);
+
+    /// Of another program: they are this service's, and front ends learn of them. What cannot be
+    /// taken over ends, and is told to log. Before anything else begins.
+    void take_over(
+        PassedSessions passed,
+        const SessionStarter::OnEnd& on_end,
+        const std::function<void(const std::string&)>& log);
+
+ private:
+    enum class Unwatched { kStay, kEnd };
+    Status want_death_signal(bool wanted, Unwatched unwatched);
+    Status take_over_one(
+        PassedSession passed, const SharedAgain& shared, const SessionStarter::OnEnd& on_end);
+    std::vector<std::shared_ptr<sandbox::Zygote>> zygotes() const;
+
+    const Parts parts_;
+};
+
+}  // namespace cellkeep::session

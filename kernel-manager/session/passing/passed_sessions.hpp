@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions on their way from one program in the server's process to another (execve): each is its
+// sandbox and its interpreter, which go on as they are, and what the server knows of them. What
+// several sessions share is passed once. Values and descriptors; whoever lets one go lets its
+// sandbox end.
+#pragma once
+
+#include "kernel-manager/kernel/interpreter.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
+#include "protocol/support/unique_fd.hpp"
+#include "sandbox/server/passed_sandbox.hpp"
+#include "sandbox/server/zygote.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cellkeep::session {
+
+/// What one session keeps for clients that come back passes up to here, the newest first: of its
+/// output, of the events of its executions, and of their answers. Of what is older a client learns
+/// that it is no longer kept.
+inline constexpr std::size_t kPassedOutputBytesMax = 1U << 20U;
+inline constexpr std::size_t kPassedEventsBytesMax = 1U << 20U;
+inline constexpr std::size_t kPassedAnswersBytesMax = 4U << 20U;
+
+struct PassedSession {
+    std::string id;
+    std::string kernel_id;
+    std::uint32_t slot = 0;  // its number, which gives it its user on the host
+    nlohmann::json state;    // of the form that SandboxedSession writes and reads
+    sandbox::PassedSandbox sandbox;
+    PassedInterpreter interpreter;
+    std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
+};
+
+struct PassedSessions {
+    std::vector<PassedSession> sessions;
+    std::vector<sandbox::PassedSandbox> zygotes;
+    std::vector<std::shared_ptr<const UniqueFd>> leases;  // KernelSpec::leases
+    std::vector<nlohmann::json> catalogs;
+    nlohmann::json fronts;            // what front ends know; of a form of their own
+    std::uint64_t cgroups_named = 0;  // sandbox::sessions_named()
+};
+
+/// While sessions are written down: what they share, each once.
+class SharedParts {
+ public:
+    std::size_t add(const std::shared_ptr<sandbox::Zygote>& zygote);
+    std::size_t add(const std::shared_ptr<const KernelCatalog>& catalog);
+    std::size_t add(const std::shared_ptr<const UniqueFd>& lease);
+    /// Moves it all. When nobody else uses the zygotes any more.
+    void move_to(PassedSessions& passed);
+
+ private:
+    std::vector<std::shared_ptr<sandbox::Zygote>> zygotes_;
+    std::vector<std::shared_ptr<const KernelCatalog>> catalogs_;
+    std::vector<std::shared_ptr<const UniqueFd>> leases_;
+    std::vector<nlohmann::json> written_catalogs_;
+};
+
+/// The same while sessions are made again.
+struct SharedAgain {
+    std::vector<std::shared_ptr<sandbox::Zygote>> zygotes;
+    std::vector<std::shared_ptr<const UniqueFd>> leases;
+    std::vector<std::shared_ptr<const KernelCatalog>> catalogs;
+};
+
+}  // namespace cellkeep::session

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/passing/session_passage.hpp"
+
+#include "kernel-manager/execution/passing/passed_execution.hpp"
+#include "kernel-manager/process/passed_commands.hpp"
+#include "kernel-manager/session/passing/passed_specs.hpp"
+#include "protocol/support/passed_time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using std::chrono::system_clock;
+
+namespace {
+
+json moment_text(const std::optional<steady_clock::time_point>& moment) {
+    return moment ? json(to_ticks(*moment)) : json();
+}
+
+std::optional<steady_clock::time_point> find_steady(const json& text, const char* name) {
+    const json& value = text.at(name);
+    return value.is_null()
+               ? std::nullopt
+               : std::optional(from_ticks<steady_clock::time_point>(value.get<std::int64_t>()));
+}
+
+json write_account(const SessionAccount::Passed& account) {
+    return {
+        {"executions", account.used.executions},
+        {"wall", account.used.wall.count()},
+        {"cpu", account.used.cpu.count()},
+        {"output_bytes", account.used.output_bytes},
+        {"artifact_bytes", account.used.artifact_bytes},
+        {"cpu_before", account.cpu_before.count()},
+        {"failures", account.breaker.failures},
+        {"open_until", moment_text(account.breaker.open_until)},
+        {"cooldown", account.breaker.cooldown.count()}};
+}
+
+SessionAccount::Passed read_account(const json& text) {
+    SessionAccount::Passed account;
+    account.used.executions = text.at("executions").get<std::uint64_t>();
+    account.used.wall = microseconds(text.at("wall").get<std::int64_t>());
+    account.used.cpu = microseconds(text.at("cpu").get<std::int64_t>());
+    account.used.output_bytes = text.at("output_bytes").get<std::uint64_t>();
+    account.used.artifact_bytes = text.at("artifact_bytes").get<std::uint64_t>();
+    account.cpu_before = microseconds(text.at("cpu_before").get<std::int64_t>());
+    account.breaker.failures = text.at("failures").get<std::uint32_t>();
+    account.breaker.open_until = find_steady(text, "open_until");
+    account.breaker.cooldown = seconds(text.at("cooldown").get<std::int64_t>());
+    return account;
+}
+
+json write_life(const SessionLife::Passed& life) {
+    return {
+        {"created_at", to_ticks(life.created_at)},
+        {"created_steady", to_ticks(life.created_steady)},
+        {"last_activity", to_ticks(life.last_activity)},
+        {"client_left_at", moment_text(life.client_left_at)}};
+}
+
+SessionLife::Passed read_life(const json& text) {
+    return {
+        from_ticks<system_clock::time_point>(text.at("created_at").get<std::int64_t>()),
+        from_ticks<steady_clock::time_point>(text.at("created_steady").get<std::int64_t>()),
+        from_ticks<steady_clock::time_point>(text.at("last_activity").get<std::int64_t>()),
+        find_steady(text, "client_left_at")};
+}
+
+json write_kernel(const PassedKernel& kernel) {
+    json deaths = json::array();
+    for (const auto& death : kernel.process.deaths) {
+        deaths.push_back(to_ticks(death));
+    }
+    return {
+        {"session", kernel.process.session},
+        {"info", kernel.process.info},
+        {"restarts", kernel.process.restarts},
+        {"deaths", std::move(deaths)},
+        {"oom_kills", kernel.process.oom_kills},
+        {"claimed_end", moment_text(kernel.process.claimed_end)},
+        {"text_parent", kernel.text_parent},
+        {"begun", kernel.begun}};
+}
+
+PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
+    PassedKernel kernel;
+    kernel.process.interpreter = std::move(interpreter);
+    kernel.process.session = text.at("session").get<std::string>();
+    kernel.process.info = text.at("info");
+    kernel.process.restarts = text.at("restarts").get<std::uint64_t>();
+    for (const json& death : text.at("deaths")) {
+        kernel.process.deaths.push_back(
+            from_ticks<steady_clock::time_point>(death.get<std::int64_t>()));
+    }
+    kernel.process.oom_kills = text.at("oom_kills").get<std::uint64_t>();
+    kernel.process.claimed_end = find_steady(text, "claimed_end");
+    kernel.text_parent = text.at("text_parent").get<std::string>();
+    kernel.begun = text.at("begun").get<std::uint64_t>();
+    return kernel;
+}
+
+/// The newest answers, in their order; the very newest always.
+json write_executions(const SessionExecutions& executions) {
+    const auto all = executions.list();
+    std::size_t answer_bytes = 0;
+    std::size_t event_bytes = kPassedEventsBytesMax;
+    std::deque<json> kept;
+    for (auto one = all.rbegin(); one != all.rend(); ++one) {
+        answer_bytes += (*one)->result()->retained_bytes;
+        if (!kept.empty() && answer_bytes > kPassedAnswersBytesMax) {
+            break;
+        }
+        kept.push_front(write_execution(**one, event_bytes));
+        event_bytes -= std::min(event_bytes, (*one)->events().bytes());
+    }
+    json keys = json::array();
+    for (const ExecutionBook::PassedKey& key : executions.keys()) {
+        keys.push_back({{"key", key.key}, {"id", key.id}, {"digest", key.digest}});
+    }
+    return {{"accepted", executions.count()}, {"finished", json(kept)}, {"keys", std::move(keys)}};
+}
+
+void read_executions(const json& text, boost::asio::io_context& io, SessionExecutions& executions) {
+    std::vector<std::shared_ptr<Execution>> finished;
+    for (const json& one : text.at("finished")) {
+        finished.push_back(read_execution(io, one));
+    }
+    std::vector<ExecutionBook::PassedKey> keys;
+    for (const json& key : text.at("keys")) {
+        keys.push_back(
+            {key.at("key").get<std::string>(),
+             key.at("id").get<std::string>(),
+             key.at("digest").get<std::string>()});
+    }
+    executions.go_on(text.at("accepted").get<std::uint64_t>(), finished, std::move(keys));
+}
+
+json write_output(const OutputJournal& journal) {
+    json messages = json::array();
+    for (const protocol::Message& message : journal.newest(kPassedOutputBytesMax)) {
+        messages.push_back(std::string(message.frame()));
+    }
+    return {{"last", journal.last_sequence()}, {"newest", std::move(messages)}};
+}
+
+void read_output(const json& text, OutputFanout& output) {
+    std::vector<protocol::Message> newest;
+    for (const json& frame : text.at("newest")) {
+        auto message = protocol::Message::from_frame(frame.get<std::string>());
+        if (message.has_error()) {
+            newest.clear();  // what follows has its number all the same
+            continue;
+        }
+        newest.push_back(std::move(message).value());
+    }
+    output.go_on(text.at("last").get<std::uint64_t>(), std::move(newest));
+}
+
+}  // namespace
+
+std::optional<std::string> SessionPassage::find_obstacle() const {
+    if (parts_.kernels.all().size() > 1) {
+        return "it runs several languages";
+    }
+    if (parts_.kernels.main().state() == KernelState::kDead) {
+        return "its interpreter is dead";
+    }
+    if (parts_.checkpoints.has_sleeping()) {
+        return "it has checkpoints";
+    }
+    if (parts_.branches.any() || parts_.branches.is_awaited() || parts_.setup.branch) {
+        return "it has branches, or is one";
+    }
+    if (parts_.setup.proxy) {
+        return "it has a network";
+    }
+    if (parts_.commands.running() > 0) {
+        return "a command runs";
+    }
+    if (!parts_.commands.are_over()) {
+        return "what a command has left runs";
+    }
+    if (parts_.freezer.paused()) {
+        return "it is paused";
+    }
+    if (parts_.life.clients().count() > 0) {
+        return "a client is connected";
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> SessionPassage::find_work() const {
+    if (parts_.kernels.are_busy()) {
+        return "code runs or waits";
+    }
+    const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.main().can_pass() &&
+                       !parts_.kernels.are_swept() && !parts_.starter.is_starting() &&
+                       parts_.watch.is_at_rest() && !parts_.auto_checkpoints.is_due() &&
+                       parts_.account.runs() == 0 && parts_.ports.awaited() == 0;
+    return rests ? std::nullopt : std::optional<std::string>("it is at work");
+}
+
+Result<std::uint32_t> SessionPassage::ask_for_death_signal(bool wanted) {
+    parts_.freezer.wake();  // pid 1 answers
+    return parts_.sandbox.ask_for_death_signal(wanted);
+}
+
+PassedSession SessionPassage::pass_on(SharedParts& shared) {
+    parts_.freezer.wake();
+    parts_.freezer.stop();
+    parts_.life.stop();
+    PassedSession passed;
+    passed.id = parts_.setup.id;
+    passed.kernel_id = parts_.setup.kernel_id;
+    passed.slot = parts_.setup.family ? parts_.setup.family->slot() : 0;
+    if (const auto zygote = parts_.sandbox.zygote()) {
+        passed.zygote = shared.add(zygote);
+    }
+    PassedKernel kernel = parts_.kernels.main().pass_on();
+    json saved = json::array();
+    for (const SavedTexts::Saved& one : parts_.saved_texts.all()) {
+        saved.push_back({{"directory", one.directory}, {"bytes", one.bytes}});
+    }
+    passed.state = {
+        {"options", write_options(parts_.setup.options)},
+        {"spec", write_spec(parts_.setup.spec, shared)},
+        {"catalog", parts_.setup.catalog ? json(shared.add(parts_.setup.catalog)) : json()},
+        {"mounted", parts_.setup.mounted},
+        {"account", write_account(parts_.account.pass_on())},
+        {"life", write_life(parts_.life.pass_on())},
+        {"kernel", write_kernel(kernel)},
+        {"executions", write_executions(parts_.executions)},
+        {"commands", process::write_commands(parts_.commands)},
+        {"output", write_output(parts_.output.journal())},
+        {"saved_texts", std::move(saved)}};
+    passed.interpreter = std::move(kernel.process.interpreter);
+    parts_.closed = true;
+    parts_.kernels.close();
+    parts_.auto_checkpoints.stop();
+    parts_.checkpoints.close();
+    parts_.commands.close();
+    parts_.watch.close();
+    parts_.branches.forget_sandbox();
+    passed.sandbox = parts_.sandbox.pass_on();
+    return passed;
+}
+
+Status SessionPassage::go_on(PassedSession passed) {
+    try {
+        const json& state = passed.state;
+        parts_.account.go_on(read_account(state.at("account")));
+        parts_.life.go_on(read_life(state.at("life")));
+        read_output(state.at("output"), parts_.output);
+        read_executions(state.at("executions"), parts_.io, parts_.executions);
+        process::read_commands(state.at("commands"), parts_.commands);
+        std::deque<SavedTexts::Saved> saved;
+        for (const json& one : state.at("saved_texts")) {
+            saved.push_back(
+                {one.at("directory").get<std::string>(), one.at("bytes").get<std::uint64_t>()});
+        }
+        parts_.saved_texts.go_on(std::move(saved));
+        BOOST_OUTCOME_TRY(parts_.watch.begin(parts_.sandbox.event_fd()));
+        BOOST_OUTCOME_TRY(parts_.kernels.main().go_on(
+            read_kernel(state.at("kernel"), std::move(passed.interpreter))));
+    } catch (const json::exception& failure) {
+        return Error(ErrorCode::kProtocol, std::string("passed session: ") + failure.what());
+    }
+    parts_.freezer.note_use();
+    parts_.life.review();
+    return ok();
+}
+
+}  // namespace cellkeep::session

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/execution/passing/passed_execution.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+using namespace cellkeep;
+using namespace cellkeep::session;
+using nlohmann::json;
+
+namespace {
+
+/// As it comes out of the other program.
+json through_cbor(const json& value) {
+    return json::from_cbor(json::to_cbor(value));
+}
+
+ExecutionResult full_result() {
+    ExecutionResult result;
+    result.id = "exe_1";
+    result.session_id = "ses_1";
+    result.status = ExecutionStatus::kError;
+    result.execution_count = 7;
+    result.stdout_text = std::string("no \xff UTF-8\0", 12);
+    result.stderr_text = "err";
+    result.result = protocol::RawJson(R"({"text/plain":"1"})");
+    result.outputs = {
+        StreamOutput{"stdout", R"(a\n)"},
+        DisplayOutput{std::make_shared<MimeBundle>(
+            MimeBundle{protocol::RawJson(R"({"a":1})"), protocol::RawJson("{}")})},
+        ResultOutput{{protocol::RawJson("{}"), protocol::RawJson("{}")}, 7},
+        ErrorOutput{
+            protocol::RawJson(R"("E")"), protocol::RawJson(R"("v")"), protocol::RawJson("[]")}};
+    result.error = ExecutionError{"runtime", "E", "v", 1, std::nullopt, {"t"}, "hint"};
+    result.death = Death{Death::Kind::kSignal, 11};
+    result.exit_code = 1;
+    result.state_kept = false;
+    result.restored = RestoredState{"chk_1", {"exe_0"}};
+    result.truncated["stdout"] = {1, 2, ".cellkeep/x", ""};
+    result.metrics.wall = std::chrono::microseconds(5);
+    result.metrics.memory_peak_is_own = true;
+    result.artifacts = {{"a/\xfe", Artifact::Change::kModified, 3, "00", "text/plain"}};
+    result.artifacts_complete = false;
+    result.reasoning = "why";
+    result.metadata = {{"k", 1}};
+    result.retained_bytes = 99;
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("a finished execution is the same one in another program", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution::Order order;
+    order.id = "exe_1";
+    order.session_id = "ses_1";
+    order.language = "python";
+    order.code_sha256 = "ab";
+    order.reasoning = "why";
+    order.metadata = {{"k", 1}};
+    Execution before(io, order);
+    before.mark_started();
+    before.add_event("stdout", protocol::TextPieces(R"({"text":"a"})"));
+    before.finish(full_result());
+    const json written = write_execution(before, 1000);
+    const auto after = read_execution(io, through_cbor(written));
+    CHECK(write_execution(*after, 1000) == written);
+    CHECK(after->phase() == ExecutionPhase::kFinished);
+    CHECK(after->created_at() == before.created_at());
+    CHECK(after->started_at() == before.started_at());
+    CHECK(after->finished_at() == before.finished_at());
+    CHECK(after->events().last_sequence() == 3);
+    const ExecutionResult& result = *after->result();
+    CHECK(result.stdout_text == before.result()->stdout_text);
+    CHECK(result.outputs.size() == 4);
+    CHECK(outputs_text(result.outputs).join() == outputs_text(before.result()->outputs).join());
+    CHECK(result.error->line == 1);
+    CHECK_FALSE(result.error->column);
+    CHECK(result.death->detail == 11);
+    CHECK(result.artifacts[0].path == "a/\xfe");
+    CHECK(result.restored->undone == std::vector<std::string>{"exe_0"});
+}
+
+TEST_CASE("what is no execution is not read", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution before(io, {});
+    before.finish({});
+    json written = write_execution(before, 1000);
+    CHECK_NOTHROW(read_execution(io, written));
+    SECTION("no result") {
+        written.erase("result");
+    }
+    SECTION("a result of another type") {
+        written["result"] = "text";
+    }
+    SECTION("a number that is none") {
+        written["created_at"] = "now";
+    }
+    SECTION("an event without a number") {
+        written["events"][0].erase("sequence");
+    }
+    SECTION("no object") {
+        written = json::array();
+    }
+    CHECK_THROWS_AS(read_execution(io, written), json::exception);
+}

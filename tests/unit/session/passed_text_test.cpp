@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/passing/passed_text.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::session {
+namespace {
+
+using nlohmann::json;
+
+UniqueFd any_file() {
+    return UniqueFd(::memfd_create("any", MFD_CLOEXEC));
+}
+
+sandbox::PassedSandbox any_sandbox() {
+    sandbox::PassedSandbox passed;
+    passed.pidfd = any_file();
+    passed.control = any_file();
+    passed.events = any_file();
+    passed.workspace = any_file();
+    passed.cgroup.directories = {"/a", "/a/b"};
+    passed.cgroup.memory = {"/a", sandbox::CgroupVersion::kV1};
+    passed.cgroup.leaves = {{0, "/a/b"}, {3, "/a/c"}};
+    passed.cgroup.cpu_quota = "100";
+    passed.cgroup.can_kill = true;
+    passed.isolation.controls = {
+        {"seccomp", sandbox::ControlState::kApplied, "filter", "", ""},
+        {"freeze", sandbox::ControlState::kAbsent, "", "why", "fix"}};
+    passed.file_uid = 5;
+    passed.last_worker = 6;
+    passed.last_request = 7;
+    return passed;
+}
+
+PassedSessions any_sessions() {
+    PassedSessions passed;
+    PassedSession session;
+    session.id = "ses_1";
+    session.kernel_id = "k";
+    session.slot = 4;
+    session.state = json::object({{"text", std::string("\xff\0", 2)}});
+    session.sandbox = any_sandbox();
+    session.interpreter = {9, any_file(), any_file(), any_file(), any_file()};
+    session.zygote = 0;
+    passed.sessions.push_back(std::move(session));
+    passed.zygotes.push_back(any_sandbox());
+    passed.leases.push_back(std::make_shared<const UniqueFd>(any_file()));
+    passed.catalogs.push_back(json::object({{"specs", json::array()}}));
+    passed.fronts = json::object({{"a", 1}});
+    passed.cgroups_named = 11;
+    return passed;
+}
+
+/// What exec does with the old program's own.
+void forget(PassedSessions& passed) {
+    for (PassedSession& session : passed.sessions) {
+        for (UniqueFd* fd :
+             {&session.sandbox.pidfd,
+              &session.sandbox.control,
+              &session.sandbox.events,
+              &session.sandbox.workspace,
+              &session.interpreter.pidfd,
+              &session.interpreter.link,
+              &session.interpreter.stdout_fd,
+              &session.interpreter.stderr_fd}) {
+            (void)fd->release();
+        }
+    }
+    for (sandbox::PassedSandbox& zygote : passed.zygotes) {
+        for (UniqueFd* fd : {&zygote.pidfd, &zygote.control, &zygote.events, &zygote.workspace}) {
+            (void)fd->release();
+        }
+    }
+}
+
+TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
+    PassedSessions before = any_sessions();
+    const std::vector<int> numbers = descriptors_of(before);
+    CHECK(numbers.size() == 13);
+    for (const int fd : numbers) {
+        REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
+    }
+    const json written = write_passed(before);
+    const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
+    forget(before);
+    // The lease is shared: its number is the old owner's until the other program reads it.
+    json value = json::from_cbor(json::to_cbor(written));
+    value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
+    {
+        auto read = read_passed(value);
+        REQUIRE(read.has_value());
+        const PassedSessions& after = read.value();
+        CHECK(write_passed(after) == value);
+        const std::vector<int> got = descriptors_of(after);
+        CHECK(std::equal(got.begin(), got.end() - 1, numbers.begin()));
+        for (const int fd : got) {
+            CHECK((::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+        }
+        REQUIRE(after.sessions.size() == 1);
+        CHECK(after.sessions[0].state["text"] == std::string("\xff\0", 2));
+        CHECK(after.sessions[0].zygote == 0);
+        CHECK(after.sessions[0].sandbox.cgroup.leaves.at(3) == "/a/c");
+        CHECK(after.zygotes[0].isolation.controls[1].fix == "fix");
+        CHECK(after.cgroups_named == 11);
+    }
+    for (std::size_t at = 0; at + 1 < numbers.size(); ++at) {
+        CHECK(::fcntl(numbers[at], F_GETFD) < 0);
+    }
+}
+
+TEST_CASE("what is not of the form is not taken", "[session][passing]") {
+    PassedSessions before = any_sessions();
+    json value = write_passed(before);
+    json& session = value["sessions"][0];
+    SECTION("no sessions") {
+        value.erase("sessions");
+    }
+    SECTION("no object") {
+        value = 5;
+    }
+    SECTION("a session without an id") {
+        session.erase("id");
+    }
+    SECTION("a slot that is none") {
+        session["slot"] = "four";
+    }
+    SECTION("a descriptor that is not open") {
+        session["sandbox"]["pidfd"] = 999'999;
+    }
+    SECTION("a standard stream") {
+        session["sandbox"]["pidfd"] = 1;
+    }
+    SECTION("a cgroup without directories") {
+        session["sandbox"]["cgroup"].erase("directories");
+    }
+    SECTION("a zygote that is a text") {
+        value["zygotes"][0] = "zygote";
+    }
+    SECTION("a lease that is not open") {
+        value["leases"][0]["fd"] = 999'999;
+    }
+    const auto read = read_passed(value);
+    REQUIRE(read.has_error());
+    CHECK(read.error().code() == ErrorCode::kProtocol);
+    // What was read before is closed, and may be another's by now.
+    forget(before);
+}
+
+}  // namespace
+}  // namespace cellkeep::session
