@@ -21,8 +21,6 @@ from projects import BUILT, PROJECTS, REFUSED, build_arguments  # noqa: E402
 from wheels import Environments  # noqa: E402
 
 STARTS = 10
-# A second environment of the same requirements.
-AGAIN = "-again"
 
 
 def make(environments: Environments, name: str, requirements: list[str], built: str) -> float:
@@ -58,8 +56,6 @@ def measure(environments: Environments, server: Server, name: str) -> str:
     requirements, code, _ = PROJECTS[name]
     built = BUILT.get(name, "")
     first = make(environments, name, requirements, built)
-    again = make(environments, name + AGAIN, requirements, built)
-    assert environments.run("remove", name + AGAIN).returncode == 0
     shown = json.loads(environments.run("show", name, "--json").stdout)
     kernel = f"python3-{name}"
     wait_until(lambda: kernel in server.get("/api/kernelspecs").json()["kernelspecs"], 120, "it is offered")
@@ -68,7 +64,7 @@ def measure(environments: Environments, server: Server, name: str) -> str:
     warm = statistics.median(start(server, name, code) for _ in range(STARTS))
     asked = ", ".join(f"`{one}`" for one in requirements) + (", built from source" if built else "")
     return (
-        f"| {asked} | {len(shown['packages'])} | {first:.1f} s | {again:.1f} s "
+        f"| {asked} | {len(shown['packages'])} | {first:.1f} s "
         f"| {shown['bytes'] / 2**20:.0f} MiB | {cold:.0f} ms | {warm:.1f} ms |"
     )
 
@@ -99,8 +95,8 @@ def main() -> None:
         running = Server("--log-format", "text")
         running.environment = environments.variables
         with running as server:
-            print("| requirements | packages | made in | again | files | first session | warm, p50 |")
-            print("|---|---|---|---|---|---|---|")
+            print("| requirements | packages | made in | files | first session | warm, p50 |")
+            print("|---|---|---|---|---|---|")
             for name in (one for one in chosen if one in PROJECTS):
                 print(measure(environments, server, name), flush=True)
             for name in (one for one in chosen if one in REFUSED):

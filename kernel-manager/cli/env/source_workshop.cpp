@@ -241,6 +241,8 @@ std::string source_command(
     command.insert(
         command.end(),
         {"--no-input", "--no-cache-dir", "--no-color", "--progress-bar", "off", "--no-deps"});
+    // Without a pyproject.toml pip would run setup.py with what the session happens to have.
+    command.emplace_back("--use-pep517");
     // What its build needs comes as wheels; only its own source is built.
     command.insert(command.end(), {"--only-binary", ":all:", "--no-binary", order.name});
     command.insert(command.end(), {"--index-url", index});
