@@ -50,7 +50,7 @@ class ClientStream {
     boost::asio::steady_timer deadline_;
     bool expired_ = false;
     ByteStream bytes_;
-    std::weak_ptr<ClientStream> self_;  // the deadline may come when nobody has it any more
+    std::weak_ptr<ClientStream> self_;  // the deadline may come after the stream has gone
 };
 
 }  // namespace cellkeep::http

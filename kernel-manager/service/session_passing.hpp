@@ -2,8 +2,8 @@
 //
 // The way of all sessions that clients have from this program to another in the server's process,
 // and from one. Pid 1 of a sandbox ends with the thread that made it (PR_SET_PDEATHSIG), and
-// execve(2) ends all threads but one: so pid 1 is told to outlive them first, and to watch again
-// afterwards. In between it ends with the server all the same, whose end it sees in its control
+// execve(2) ends all threads but one. So this program asks pid 1 to outlive its threads, and the
+// next program asks it to watch again. In between pid 1 sees the server's end in its control
 // socket. io_context thread only.
 #pragma once
 
@@ -47,8 +47,9 @@ class SessionPassing {
     /// All of them; what they share is in shared. Precondition: no obstacles, no work, prepare().
     std::vector<PassedSession> pass_on(SharedParts& shared);
 
-    /// Of another program: they are this service's, and front ends learn of them. What cannot be
-    /// taken over ends, and is told to log. Before anything else begins.
+    /// Makes the sessions of the program before this service's own. Front ends learn of them. A
+    /// session that cannot be taken over ends, and `log` gets the reason. Comes before anything
+    /// else.
     void take_over(
         PassedSessions passed,
         const SessionStarter::OnEnd& on_end,

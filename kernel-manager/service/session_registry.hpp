@@ -60,7 +60,7 @@ class SessionRegistry {
     const std::vector<SessionEntry>& entries() const { return entries_; }
     /// Of the session itself or of a front end.
     std::optional<std::string> find_obstacle(const ManagedSession& session) const;
-    /// All, oldest first: they are no longer here, and nobody is told.
+    /// Takes all out, oldest first. No client learns of an end.
     std::vector<SessionEntry> pass_on() { return std::exchange(entries_, {}); }
     /// Every client of every session learns of the end before the first session is let go.
     void remove_all(Death reason);

@@ -55,16 +55,17 @@ class ManagedSession : public Session {
     virtual std::optional<std::string> find_obstacle() const { return "it is of another kind"; }
     /// What it does at present; nullopt: it is at rest.
     virtual std::optional<std::string> find_work() const { return std::nullopt; }
-    /// Its pid 1 is told to outlive the threads of this program, and not to (sandbox::Sandbox).
-    /// Both wait for nothing, resp. for one answer.
+    /// Asks its pid 1 to end with the thread that made it (wanted), or to outlive that thread
+    /// (sandbox::Sandbox). The first only sends the request, the second waits for its answer.
     virtual Result<std::uint32_t> ask_for_death_signal(bool /*wanted*/) {
         return Error(ErrorCode::kUnavailable, "death signal: it is of another kind");
     }
     virtual Status wait_for_death_signal(std::uint32_t /*asked*/, std::chrono::milliseconds) {
         return ok();
     }
-    /// Nothing is killed and nobody is told: its owner then lets it go. Precondition: there is
-    /// neither an obstacle nor work.
+    /// Gives away what another program needs to go on with it. Its processes live on, and no
+    /// client learns of an end. The owner drops this object then. Precondition: there is neither an
+    /// obstacle nor work.
     virtual PassedSession pass_on(SharedParts& /*shared*/) { return {}; }
     /// In place of start(), of one that another program has left.
     virtual Status go_on(PassedSession /*passed*/) {

@@ -282,7 +282,7 @@ Status Server::leave(int format) {
     passed_sessions_.sessions = service_->pass_on(shared_);
     passed_sessions_.fronts = fronts_->pass_on();
     for (const session::PassedSession& session : passed_sessions_.sessions) {
-        zmq_front_->on_session_closed(session.id);  // nobody is connected to its sockets
+        zmq_front_->on_session_closed(session.id);  // no client is connected to its sockets
     }
     format_ = format;
     tell_manager(reloading_notice(std::chrono::steady_clock::now()));
