@@ -5,6 +5,7 @@ The server runs on a port of its own choice with a fresh state directory. Stoppi
 itself: exit status 0, and not one process, cgroup, mount, network namespace or file is left.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -49,6 +50,20 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
         pause.wait(between)
         between = min(between * 1.5, 0.05)  # to look costs as much as what is waited for
+
+
+def where_it_stands(process: psutil.Process) -> str:
+    """Each thread of the process and of its descendants, with the kernel's functions it waits in:
+    for a process that does not do what it should."""
+    lines = []
+    for each in [process, *process.children(recursive=True)]:
+        for task in sorted(Path(f"/proc/{each.pid}/task").iterdir()):
+            lines.append(f"{each.pid} {task.name}")
+            for name in ("comm", "syscall", "stack"):
+                # Threads end while we look, and an ordinary user may not see all of it.
+                with contextlib.suppress(OSError):
+                    lines.append("    " + (task / name).read_text().strip().replace("\n", "\n    "))
+    return "\n".join(lines)
 
 
 def cgroups_of(pid: int) -> list[str]:
@@ -233,9 +248,12 @@ class Server:
         try:
             status = self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
+            stands = where_it_stands(psutil.Process(self.process.pid))
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"SIGINT did not stop the server:\n{self.output()}") from None
+            raise AssertionError(
+                f"SIGINT did not stop the server:\n{stands}\n{self.output()}"
+            ) from None
         assert status == 0, f"exit status {status}:\n{self.output()}"
         # Nothing is left to do on the event loop either, so the stop waits for nothing.
         assert "unfinished" not in self.output(), self.output()[-2_000:]
