@@ -54,7 +54,8 @@ def assert_state(session: Session, language: Language, done: dict, state: str) -
     if state == KEPT:
         assert_defined(session, language)
     else:
-        assert session.execute(language.use)["status"] == "error"
+        lost = session.execute(language.use)
+        assert lost["status"] == "error", lost
         define(session, language)
         assert_defined(session, language)
 
