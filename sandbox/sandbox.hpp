@@ -104,8 +104,9 @@ struct SandboxEvent {
     WorkerGroup group = 0;  // for kGroupSwept
 };
 
-/// How long pid 1 may take to answer a start. Longer than it waits for the exec (init_start.cpp).
-inline constexpr std::chrono::seconds kStartPatience{10};
+/// How long pid 1 may take to answer a start. Longer than it waits for the exec
+/// (init_start.cpp). As kLaunchPatience.
+inline constexpr std::chrono::seconds kStartPatience{30};
 inline constexpr std::chrono::milliseconds kDestroyPatience{1000};
 inline constexpr std::chrono::milliseconds kFreezePatience{1000};
 

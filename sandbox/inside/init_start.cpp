@@ -26,7 +26,7 @@ namespace {
 
 /// How long a newborn that is alone may take to become its program. The server's patience is
 /// longer.
-constexpr std::chrono::seconds kExecPatience{5};
+constexpr std::chrono::seconds kExecPatience{20};
 /// And one that is not, before the server hears that it was started.
 constexpr std::chrono::milliseconds kExecGlance{500};
 

@@ -17,7 +17,8 @@
 
 namespace cellkeep::sandbox {
 
-inline constexpr std::chrono::seconds kLaunchPatience{10};
+/// On a host whose disk is busy, what a launch needs may have to be read first.
+inline constexpr std::chrono::seconds kLaunchPatience{30};
 
 /// Pid 1 as a child of this process, not reaped: kill_and_reap() ends it.
 struct Launched {

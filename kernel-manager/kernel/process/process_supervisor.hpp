@@ -43,7 +43,7 @@ namespace cellkeep::session {
 /// last belongs to it, and the next interpreter is then mostly there.
 inline constexpr std::chrono::milliseconds kTellPatience{250};
 /// How long a killed interpreter, or what one has left running, may take to go.
-inline constexpr std::chrono::seconds kEndPatience{10};
+inline constexpr std::chrono::seconds kEndPatience{30};
 
 /// A process on its way from one program in the server's process to another, and what is known of
 /// it.

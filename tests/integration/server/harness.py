@@ -25,7 +25,8 @@ TOKEN = "t0ken-of-the-tests"
 # For servers whose tests need no library: to import them costs each a second of a processor.
 LEAN = ("--preload", "none")
 READY_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 30
+# Longer than a sandbox may take to be made (kLaunchPatience): a stop waits for one that is.
+STOP_SECONDS_MAX = 90
 
 
 def binary() -> str:
