@@ -29,6 +29,7 @@ Status ask_all(const std::vector<Asked>& all) {
         }
     };
     std::vector<Result<std::uint32_t>> tickets;
+    tickets.reserve(all.size());
     for (const Asked& one : all) {
         tickets.push_back(one.ask());
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <ranges>
 #include <utility>
 
 namespace cellkeep::session {
@@ -114,13 +115,13 @@ json write_executions(const SessionExecutions& executions) {
     std::size_t answer_bytes = 0;
     std::size_t event_bytes = kPassedEventsBytesMax;
     std::deque<json> kept;
-    for (auto one = all.rbegin(); one != all.rend(); ++one) {
-        answer_bytes += (*one)->result()->retained_bytes;
+    for (const auto& one : std::views::reverse(all)) {
+        answer_bytes += one->result()->retained_bytes;
         if (!kept.empty() && answer_bytes > kPassedAnswersBytesMax) {
             break;
         }
-        kept.push_front(write_execution(**one, event_bytes));
-        event_bytes -= std::min(event_bytes, (*one)->events().bytes());
+        kept.push_front(write_execution(*one, event_bytes));
+        event_bytes -= std::min(event_bytes, one->events().bytes());
     }
     json keys = json::array();
     for (const ExecutionBook::PassedKey& key : executions.keys()) {
