@@ -142,7 +142,7 @@ struct SourceWorkshop::Parts {
 
     asio::awaitable<Result<std::string>> build(environments::SourceOrder order);
     asio::awaitable<Result<std::string>> build_in(
-        std::shared_ptr<session::Session> session, const environments::SourceOrder& order);
+        std::shared_ptr<session::Session> session, const environments::SourceOrder& order) const;
 };
 
 asio::awaitable<Result<std::string>> SourceWorkshop::Parts::build(environments::SourceOrder order) {
@@ -158,7 +158,7 @@ asio::awaitable<Result<std::string>> SourceWorkshop::Parts::build(environments::
 }
 
 asio::awaitable<Result<std::string>> SourceWorkshop::Parts::build_in(
-    std::shared_ptr<session::Session> session, const environments::SourceOrder& order) {
+    std::shared_ptr<session::Session> session, const environments::SourceOrder& order) const {
     session::ExecutionRequest request;
     request.code = kBuildProgram;
     const std::string trusted = index.plain ? to_string(index.host) : std::string();
