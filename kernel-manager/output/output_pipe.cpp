@@ -14,7 +14,7 @@
 namespace cellkeep::session {
 
 std::size_t incomplete_utf8_suffix(std::string_view text) {
-    const std::size_t look_back = std::min<std::size_t>(text.size(), 3);
+    const std::size_t look_back = std::min(text.size(), kUtf8RestBytesMax);
     for (std::size_t back = 1; back <= look_back; ++back) {
         const auto byte = static_cast<unsigned char>(text[text.size() - back]);
         if ((byte & 0xC0U) == 0x80U) {
@@ -88,8 +88,15 @@ void OutputPipe::resume_reading() {
 }
 
 UniqueFd OutputPipe::pass_on() {
-    closed_ = true;
+    if (std::exchange(closed_, true)) {
+        return {};
+    }
+    kept_ = 0;
     return UniqueFd(pipe_.release());
+}
+
+void OutputPipe::go_on(std::string_view rest) {
+    kept_ = rest.copy(buffer_.data(), kUtf8RestBytesMax);
 }
 
 void OutputPipe::close() {

@@ -11,6 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ namespace cellkeep::session {
 /// How many bytes at the end of text are the beginning of a UTF-8 character that is not whole yet
 /// (0 to 3). Bytes that can never become a character count as whole.
 std::size_t incomplete_utf8_suffix(std::string_view text);
+/// The most that it says.
+inline constexpr std::size_t kUtf8RestBytesMax = 3;
 
 class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
  public:
@@ -51,8 +54,13 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     void resume_reading();
     /// It is read, and no half of a character is held here.
     bool is_at_rest() const { return !closed_ && !paused_ && kept_ == 0; }
-    /// The read end, for another program; this is closed then. Precondition: is_at_rest().
+    /// The beginning of a character whose rest has not come, which is held here.
+    std::string_view rest() const { return {buffer_.data(), kept_}; }
+    /// The read end, for another program; this is closed then, and hands out nothing more. Whoever
+    /// wants all has taken rest() before. No descriptor if it is closed already.
     UniqueFd pass_on();
+    /// Before start(): what rest() was in another program, at most kUtf8RestBytesMax.
+    void go_on(std::string_view rest);
     void close();
 
  private:

@@ -76,27 +76,12 @@ Status Command::make_terminal_pair(
 
 Command::Command(
     std::string id, const CommandOrder& order, std::string directory, OnOutput on_output)
-    : on_output_(std::move(on_output)), when_full_(order.when_full) {
+    : on_output_(std::move(on_output)), when_full_(order.when_full), awaited_(order.awaited) {
     info_.id = std::move(id);
     info_.label = order.label;
     info_.argv = order.argv;
     info_.directory = std::move(directory);
     info_.started_at = system_clock::now();
-}
-
-std::shared_ptr<Command> Command::go_on(CommandInfo info, CommandOutput output) {
-    CommandOrder order;
-    order.argv = std::move(info.argv);
-    order.label = std::move(info.label);
-    std::shared_ptr<Command> command(new Command(
-        std::move(info.id), order, std::move(info.directory), [](std::size_t /*bytes*/) {}));
-    command->info_.pid = info.pid;
-    command->info_.terminal = info.terminal;
-    command->info_.end = std::move(info.end);
-    command->info_.started_at = info.started_at;
-    command->info_.ended_at = info.ended_at;
-    command->output_ = std::move(output);
-    return command;
 }
 
 bool Command::is_over() const {
@@ -218,9 +203,12 @@ void Command::finish(CommandEnd end) {
 }
 
 void Command::drain() {
-    if (!has_terminal()) {
-        stdout_->drain();
-        stderr_->drain();
+    if (!has_terminal() || !stdout_) {
+        for (const auto& pipe : {stdout_, stderr_}) {
+            if (pipe) {
+                pipe->drain();
+            }
+        }
         return;
     }
     // poll(2) brings up what is still on its way, some kilobytes at a time.

@@ -29,6 +29,8 @@
 
 namespace cellkeep::process {
 
+struct PassedCommand;
+
 /// What happens to output for which there is no room.
 enum class WhenFull {
     kDrop,  // the oldest goes
@@ -52,6 +54,8 @@ struct CommandOrder {
     };
     std::optional<Terminal> terminal = std::nullopt;
     WhenFull when_full = WhenFull::kDrop;
+    /// Somebody in this program waits for its end and tells no other program of it.
+    bool awaited = false;
 };
 
 struct CommandEnd {
@@ -93,8 +97,9 @@ class Command {
         const CommandOrder& order,
         sandbox::WorkerSpec& spec,
         OnOutput on_output);
-    /// One that was over under another program in the server's process.
-    static std::shared_ptr<Command> go_on(CommandInfo info, CommandOutput output);
+    /// One that another program in the server's process had. kSystem: its ends cannot be watched.
+    static Result<std::shared_ptr<Command>> go_on(
+        boost::asio::io_context& io, PassedCommand passed, OnOutput on_output);
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
     ~Command();
@@ -107,6 +112,10 @@ class Command {
     const std::optional<CommandEnd>& end() const { return info_.end; }
     /// It has ended, and nothing that it left can write to its pipes.
     bool is_over() const;
+    /// CommandOrder::awaited.
+    bool is_awaited() const { return awaited_; }
+    /// Bytes that it has not taken yet.
+    std::size_t waiting_input() const { return input_ ? input_->waiting() : 0; }
     /// Calls back at each news, output, room for input or its end, for as long as what it returns
     /// lives. The callback may only take note.
     std::shared_ptr<void> subscribe(std::function<void()> on_news);
@@ -124,6 +133,9 @@ class Command {
     void finish(CommandEnd end);
     /// No more is read or written.
     void close();
+    /// What another program needs to go on; this one has nothing of it any more. What only the
+    /// table knows is left as it is.
+    PassedCommand pass_on();
     void pause_reading();
     void resume_reading();
 
@@ -133,6 +145,7 @@ class Command {
         boost::asio::io_context& io, UniqueFd read_end, Stream stream);
     Status make_pipes(
         boost::asio::io_context& io, const CommandOrder& order, sandbox::WorkerSpec& spec);
+    Status take_ends(boost::asio::io_context& io, PassedCommand& passed);
     Status make_terminal_pair(
         boost::asio::io_context& io, TerminalSize size, sandbox::WorkerSpec& spec);
     void drain();
@@ -145,6 +158,7 @@ class Command {
     const OnOutput on_output_;
     CommandOutput output_;
     const WhenFull when_full_;
+    const bool awaited_;
     std::uint64_t read_ = 0;  // the furthest place that a reader has come to
     bool paused_ = false;     // by pause_reading()
     bool reading_ = true;

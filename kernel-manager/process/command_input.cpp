@@ -20,6 +20,25 @@ Result<std::shared_ptr<CommandInput>> CommandInput::create(
     return input;
 }
 
+Result<std::shared_ptr<CommandInput>> CommandInput::go_on(
+    boost::asio::io_context& io,
+    UniqueFd write_end,
+    std::string waiting,
+    bool finishing,
+    std::function<void()> on_taken) {
+    if (!write_end) {
+        std::shared_ptr<CommandInput> closed(new CommandInput(io, std::move(on_taken)));
+        closed->finishing_ = finishing;
+        closed->closed_ = true;
+        return closed;
+    }
+    BOOST_OUTCOME_TRY(auto input, create(io, std::move(write_end), std::move(on_taken)));
+    input->pending_ = std::move(waiting);
+    input->finishing_ = finishing;
+    input->flush();
+    return input;
+}
+
 Status CommandInput::write(std::string_view text) {
     if (is_finished()) {
         return Error(ErrorCode::kConflict, "stdin: it is closed");
@@ -45,6 +64,17 @@ void CommandInput::finish() {
     if (waiting() == 0) {
         close();
     }
+}
+
+std::string CommandInput::take_waiting() {
+    return std::exchange(pending_, {}).substr(std::exchange(taken_, 0));
+}
+
+UniqueFd CommandInput::pass_on() {
+    if (std::exchange(closed_, true)) {
+        return {};
+    }
+    return UniqueFd(pipe_.release());
 }
 
 void CommandInput::close() {

@@ -31,6 +31,14 @@ class CommandInput : public std::enable_shared_from_this<CommandInput> {
     CommandInput& operator=(const CommandInput&) = delete;
     ~CommandInput() = default;
 
+    /// One that another program in the server's process had. No descriptor: it is closed.
+    static Result<std::shared_ptr<CommandInput>> go_on(
+        boost::asio::io_context& io,
+        UniqueFd write_end,
+        std::string waiting,
+        bool finishing,
+        std::function<void()> on_taken);
+
     /// All of the text, or nothing of it: kLimitExceeded if it does not fit behind what waits,
     /// kConflict if the input is closed, on either side, or is to be.
     Status write(std::string_view text);
@@ -42,6 +50,13 @@ class CommandInput : public std::enable_shared_from_this<CommandInput> {
     /// It takes no more text.
     bool is_finished() const { return finishing_ || closed_; }
     std::size_t waiting() const { return pending_.size() - taken_; }
+
+    /// What waits, and then no more of it here.
+    std::string take_waiting();
+    /// It is to end behind what waits.
+    bool is_finishing() const { return finishing_; }
+    /// The writing end, for another program; this is closed then. None if it is closed already.
+    UniqueFd pass_on();
 
  private:
     CommandInput(boost::asio::io_context& io, std::function<void()> on_taken)

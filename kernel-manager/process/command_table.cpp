@@ -299,14 +299,6 @@ bool CommandTable::are_over() const {
     });
 }
 
-void CommandTable::go_on(const std::vector<std::shared_ptr<Command>>& over) {
-    for (const std::shared_ptr<Command>& command : over) {
-        entries_.push_back(
-            {command, nullptr, std::make_shared<Completion<Status>>(io_), /*forget=*/false});
-        ended_.push_back(command->id());
-    }
-}
-
 void CommandTable::note_output(std::size_t bytes) {
     if (closed_) {
         return;

@@ -23,11 +23,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cellkeep::process {
+
+struct PassedCommands;
 
 class CommandTable {
  public:
@@ -93,8 +96,18 @@ class CommandTable {
     std::size_t running() const;
     /// Each is over (Command::is_over()).
     bool are_over() const;
-    /// Those that were over under another program in the server's process, as they have ended.
-    void go_on(const std::vector<std::shared_ptr<Command>>& over);
+
+    // --- their way to another program in the server's process
+    /// Counts a client that uses a command and comes back when its connection breaks, for as long
+    /// as what it returns lives.
+    std::shared_ptr<void> attach() const { return attached_; }
+    std::size_t attached() const { return static_cast<std::size_t>(attached_.use_count()) - 1; }
+    /// Why they cannot pass, for people.
+    std::optional<std::string> find_obstacle() const;
+    /// All of them, as they run. Precondition: no obstacle, and no start is under way.
+    PassedCommands pass_on();
+    /// The first commands of this table. kSystem: the ends of one cannot be watched.
+    Status go_on(PassedCommands passed);
 
  private:
     struct Entry {
@@ -121,6 +134,7 @@ class CommandTable {
     std::deque<std::string> ended_;  // ids, as they have ended
     OutputRation ration_;
     Alarm next_period_;
+    const std::shared_ptr<bool> attached_ = std::make_shared<bool>(true);
     bool closed_ = false;
 };
 

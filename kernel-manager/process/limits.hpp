@@ -34,6 +34,9 @@ inline constexpr std::size_t kOutputBytesPerPeriod = 1ULL << 20U;
 inline constexpr std::chrono::milliseconds kOutputPeriod{50};
 /// Input that a command has not taken yet.
 inline constexpr std::size_t kInputBytesMax = 1ULL << 20U;
+/// Of that, what all commands of one session together may have waiting when they pass to another
+/// program in the server's process.
+inline constexpr std::size_t kPassedInputBytesMax = 256ULL << 10U;
 
 /// How long a socket's client waits for room for its input, and how much of it is one step.
 inline constexpr std::chrono::seconds kInputPatience{30};

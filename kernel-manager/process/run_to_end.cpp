@@ -70,6 +70,7 @@ boost::asio::awaitable<Result<FinishedRun>> run_to_end(
     CommandTable& table, CommandOrder order, std::string input, RunBounds bounds) {
     order.open_input = !input.empty();
     order.when_full = WhenFull::kWait;
+    order.awaited = true;
     const auto started = co_await table.start(std::move(order));
     if (started.has_error()) {
         co_return started.error();

@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cellkeep::swerex {
@@ -37,6 +38,12 @@ class Front : public session::SessionListener {
     }
     void on_session_closed(const std::string& session_id) override {
         shells_.forget_session(session_id);
+    }
+    /// What a shell has said and not told is here alone.
+    std::optional<std::string> find_obstacle(const session::Session& session) const override {
+        return shells_.has_any(session.id())
+                   ? std::optional<std::string>("it has a shell of SWE-ReX's clients")
+                   : std::nullopt;
     }
 
  private:

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/swerex/limits.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::swerex {
@@ -45,6 +46,14 @@ void Shells::forget(const std::string& session_id, const std::string& name) {
 
 void Shells::forget_session(const std::string& session_id) {
     sessions_.erase(session_id);
+}
+
+bool Shells::has_any(const std::string& session_id) const {
+    const auto session = sessions_.find(session_id);
+    return session != sessions_.end() &&
+           std::any_of(session->second.begin(), session->second.end(), [](const auto& shell) {
+               return shell.second == nullptr || !shell.second->ended();
+           });
 }
 
 }  // namespace cellkeep::swerex

@@ -23,6 +23,8 @@ class Shells {
     /// A shell or a claim.
     void forget(const std::string& session_id, const std::string& name);
     void forget_session(const std::string& session_id);
+    /// Shells that live, or are being started.
+    bool has_any(const std::string& session_id) const;
 
  private:
     /// Null: it is being started.

@@ -168,9 +168,12 @@ asio::awaitable<Status> write_process_events(http::BodyWriter& writer, ProcessSt
     const auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor);
     const auto news = stream.command->subscribe([timer] { timer->cancel(); });
     writer.watch([timer] { timer->cancel(); });
+    writer.watch_closing([timer] { timer->cancel(); });
     Status status = ok();
     bool finished = false;
-    while (status.has_value() && !finished && !writer.gone()) {
+    // Another program is to take the server's place: the client goes on with that.
+    const auto is_left = [&] { return writer.is_closing() && !stream.command->end(); };
+    while (status.has_value() && !finished && !writer.gone() && !is_left()) {
         const std::string text = take_news(stream, finished);
         if (!text.empty()) {
             status = co_await writer.write(text);
@@ -187,7 +190,8 @@ asio::awaitable<Status> write_process_events(http::BodyWriter& writer, ProcessSt
         }
     }
     writer.watch({});
-    if (status.has_value() && !finished) {
+    writer.watch_closing({});
+    if (status.has_value() && !finished && writer.gone()) {
         co_return Error(ErrorCode::kUnavailable, "The client has gone.");
     }
     co_return status;

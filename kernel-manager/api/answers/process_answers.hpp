@@ -36,8 +36,8 @@ struct ProcessStream {
 /// What there is to say now, in order: a gap, output, the end. "": nothing. Moves stream.after;
 /// finished: it was the end.
 std::string take_news(ProcessStream& stream, bool& finished);
-/// Until the process has ended and its last event is written. A reader that is behind what is kept
-/// gets a gap event that says how many bytes it missed.
+/// Until the process has ended and its last event is written, or the connection is to close. A
+/// reader that is behind what is kept gets a gap event that says how many bytes it missed.
 boost::asio::awaitable<Status> write_process_events(http::BodyWriter& writer, ProcessStream stream);
 /// The answer to GET …/events: the stream after what the client has, or 204 if it has everything.
 http::Response follow_process(

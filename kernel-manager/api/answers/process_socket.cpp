@@ -191,6 +191,7 @@ asio::awaitable<void> serve_process(
     WorkThread* work_thread) {
     const auto executor = co_await asio::this_coro::executor;
     const std::shared_ptr<void> connected = session->connect_client();
+    const std::shared_ptr<void> attached = session->commands()->attach();
     const auto peer = std::make_shared<ProcessPeer>(
         executor, std::move(socket), std::move(session), std::move(command), after, work_thread);
     asio::co_spawn(executor, send_news(peer), asio::detached);

@@ -19,9 +19,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <deque>
 #include <string_view>
 #include <utility>
@@ -50,6 +52,12 @@ struct Attached {
         push(http::WebSocketKind::kText, protocol::dump_json(message));
     }
 
+    /// Goes on over another connection.
+    void replace(std::shared_ptr<http::WebSocketClient> other) {
+        socket = std::move(other);
+        wake.cancel();
+    }
+
     std::shared_ptr<http::WebSocketClient> socket;
     asio::posix::stream_descriptor input;
     asio::signal_set signals;
@@ -70,8 +78,16 @@ asio::awaitable<void> send_waiting(Shared attached) {
         auto [kind, data] = std::move(attached->waiting.front());
         attached->waiting.pop_front();
         attached->room.cancel();
-        if ((co_await attached->socket->send(kind, std::move(data))).has_error()) {
-            co_return;  // receiving fails, too, and says so
+        const auto socket = attached->socket;
+        std::string sent = data;
+        if ((co_await socket->send(kind, std::move(sent))).has_value()) {
+            continue;
+        }
+        // Receiving fails, too: it ends the attachment, or finds another connection.
+        attached->waiting.emplace_front(kind, std::move(data));
+        while (!attached->ended && attached->socket == socket) {
+            attached->wake.expires_at(kNever);
+            (void)co_await attached->wake.async_wait(kAwait);
         }
     }
 }
@@ -123,16 +139,29 @@ asio::awaitable<void> pass_signals(Shared attached) {
     }
 }
 
-asio::awaitable<Result<int>> show_output(Shared attached) {
+asio::awaitable<Result<int>> show_output(Shared attached, const AttachOptions& options) {
+    std::uint64_t place = 0;
+    int tries = 0;
     while (true) {
-        const auto message = co_await attached->socket->receive();
+        const auto socket = attached->socket;
+        const auto message = co_await socket->receive();
         if (message.has_error()) {
-            co_return message.error();
+            if (++tries > kReattachMax) {
+                co_return message.error();
+            }
+            auto again = co_await options.reopen(place);
+            if (again.has_error()) {
+                co_return message.error();
+            }
+            attached->replace(std::move(again).value());
+            continue;
         }
         const auto event = read_process_event(message.value().data);
         if (event.has_error()) {
             co_return event.error();
         }
+        tries = 0;
+        place = std::max(place, event.value().place);
         show_all(STDOUT_FILENO, event.value().out);
         show_all(STDERR_FILENO, event.value().err);
         if (event.value().exit_code) {
@@ -161,7 +190,7 @@ asio::awaitable<Result<int>> attach_process(
     if (options.input) {
         asio::co_spawn(io, send_input(attached), asio::detached);
     }
-    Result<int> code = co_await show_output(attached);
+    Result<int> code = co_await show_output(attached, options);
     attached->ended = true;
     attached->wake.cancel();
     attached->room.cancel();

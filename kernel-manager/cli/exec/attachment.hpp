@@ -10,6 +10,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,9 +20,18 @@ namespace cellkeep::cli {
 struct AttachOptions {
     bool terminal = false;  // keys go as they are, and sizes with them
     bool input = false;     // stdin is sent
+    /// Another connection to the same process, for its output behind so many bytes.
+    std::function<boost::asio::awaitable<Result<std::shared_ptr<http::WebSocketClient>>>(
+        std::uint64_t)>
+        reopen;
 };
 
-/// Until the process has ended: its exit code. An error if the connection broke.
+/// How often it connects again without having learned anything in between.
+inline constexpr int kReattachMax = 5;
+
+/// Until the process has ended: its exit code. A server whose program is replaced closes its
+/// connections: then it goes on over another one, without a gap in the output. What was sent in the
+/// moment of the close may not have been read. An error if there is no other connection.
 boost::asio::awaitable<Result<int>> attach_process(
     boost::asio::io_context& io,
     std::shared_ptr<http::WebSocketClient> socket,

@@ -18,7 +18,10 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -70,6 +73,15 @@ asio::awaitable<Result<std::string>> start(
     co_return all + "/" + text_field(body.value(), "id");
 }
 
+asio::awaitable<Result<std::shared_ptr<http::WebSocketClient>>> open_process(
+    const http::ServerAddress& server, std::string target) {
+    auto socket = co_await http::open_websocket(server, std::move(target));
+    if (socket.has_error()) {
+        co_return socket.error();
+    }
+    co_return std::shared_ptr<http::WebSocketClient>(std::move(socket).value());
+}
+
 asio::awaitable<Result<int>> run_there(asio::io_context& io, const ExecCommand& command) {
     const auto server = find_server(command.state_dir);
     if (server.has_error()) {
@@ -79,16 +91,18 @@ asio::awaitable<Result<int>> run_there(asio::io_context& io, const ExecCommand& 
     if (place.has_error()) {
         co_return place.error();
     }
-    std::string target = place.value() + "/ws?after=0";
-    auto socket = co_await http::open_websocket(server.value(), std::move(target));
-    if (socket.has_error()) {
-        co_return socket.error();
-    }
     AttachOptions options;
     options.terminal = command.terminal;
     options.input = command.input || command.terminal;
+    options.reopen = [&server, &place](std::uint64_t after) {
+        return open_process(server.value(), place.value() + "/ws?after=" + std::to_string(after));
+    };
+    auto socket = co_await options.reopen(0);
+    if (socket.has_error()) {
+        co_return socket.error();
+    }
     std::shared_ptr<http::WebSocketClient> shared = std::move(socket).value();
-    co_return co_await attach_process(io, std::move(shared), options);
+    co_return co_await attach_process(io, std::move(shared), std::move(options));
 }
 
 }  // namespace

@@ -5,12 +5,16 @@
 #include "protocol/base64.hpp"
 #include "protocol/json.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
 namespace cellkeep::cli {
 
 namespace {
+
+/// The largest that a number of JSON has for certain (RFC 8259, section 6).
+constexpr double kPlaceMax = 9'007'199'254'740'991.0;
 
 int signal_number(const std::string& name) {
     for (int number = 1; number <= SIGSYS; ++number) {
@@ -45,6 +49,9 @@ Result<ProcessEvent> read_process_event(std::string_view text) {
     BOOST_OUTCOME_TRY(const auto body, protocol::parse_json_object(text, "the server's event"));
     ProcessEvent event;
     const std::string type = text_field(body, "type");
+    // Places are below 2^53: no command writes that much.
+    event.place =
+        static_cast<std::uint64_t>(std::clamp(number_field(body, "seq", 0), 0.0, kPlaceMax));
     if (type == "stdout" || type == "stderr") {
         std::string bytes = text_field(body, "text");
         if (body.contains("base64")) {

@@ -5,6 +5,7 @@
 
 #include "protocol/support/result.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct ProcessEvent {
     std::string err;  // and for stderr
     /// The process has ended: the exit code of the command that shows it.
     std::optional<int> exit_code;
+    /// The bytes of output up to its end. 0: it is not about output.
+    std::uint64_t place = 0;
 };
 
 /// kProtocol if the text is no event. What this does not know is an empty event.

@@ -142,7 +142,8 @@ Fronts::Fronts(
 nlohmann::json Fronts::pass_on() {
     return {
         {"mcp_names", mcp_front_.names().pass_on()},
-        {"jupyter_documents", rest_api_.documents().pass_on()}};
+        {"jupyter_documents", rest_api_.documents().pass_on()},
+        {"jupyter_terminals", rest_api_.terminals().pass_on()}};
 }
 
 Status Fronts::go_on(const nlohmann::json& passed) {
@@ -152,6 +153,9 @@ Status Fronts::go_on(const nlohmann::json& passed) {
     try {
         mcp_front_.names().go_on(passed.at("mcp_names"));
         rest_api_.documents().go_on(passed.at("jupyter_documents"));
+        if (passed.contains("jupyter_terminals")) {  // an older format has none
+            rest_api_.terminals().go_on(passed.at("jupyter_terminals"));
+        }
     } catch (const nlohmann::json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed names: ") + failure.what());
     }

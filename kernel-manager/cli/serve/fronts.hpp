@@ -61,7 +61,8 @@ class Fronts {
     /// Batches that have not finished, by their ids.
     std::vector<std::string> running_batches() const { return routes_.running_batches(); }
 
-    /// What front ends know of sessions that pass to another program in the server's process.
+    /// What front ends know of sessions that pass to another program in the server's process,
+    /// while they are there.
     nlohmann::json pass_on();
     /// Of another program, when its sessions are there. kProtocol for another form.
     Status go_on(const nlohmann::json& passed);

@@ -8,6 +8,7 @@
 #include "kernel-manager/cli/upgrade/service_notice.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_news.hpp"
 #include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/session/passing/passed_setup.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
@@ -279,8 +280,8 @@ Status Server::leave(int format) {
         return std::move(sockets).error();
     }
     passed_ = std::move(sockets).value();
-    passed_sessions_.sessions = service_->pass_on(shared_);
     passed_sessions_.fronts = fronts_->pass_on();
+    passed_sessions_.sessions = service_->pass_on(shared_);
     for (const session::PassedSession& session : passed_sessions_.sessions) {
         zmq_front_->on_session_closed(session.id);  // no client is connected to its sockets
     }
@@ -298,6 +299,14 @@ std::vector<std::string> Server::find_in_the_way(int format) const {
         sessions.clear();
         for (const auto& session : service_->list()) {
             sessions.push_back(session->id() + " (the other program takes over no session)");
+        }
+    } else if (format < kHandOverFormatOfCommands) {
+        for (const auto& session : service_->list()) {
+            process::CommandTable* const commands = session->commands();
+            if (commands != nullptr && !commands->are_over()) {
+                sessions.push_back(
+                    session->id() + " (a command runs, and the other program takes over none)");
+            }
         }
     }
     names.insert(names.end(), sessions.begin(), sessions.end());

@@ -21,10 +21,11 @@ namespace cellkeep::cli {
 
 /// What this program writes and reads. A change of the meaning, and not only of a name that may be
 /// missing, is a new number. It also writes and reads the older ones from kHandOverFormatFirst on:
-/// 1 has no sessions.
-inline constexpr int kHandOverFormat = 2;
+/// 1 has no sessions, and 2 none in which a command runs or has left something running.
+inline constexpr int kHandOverFormat = 3;
 inline constexpr int kHandOverFormatFirst = 1;
 inline constexpr int kHandOverFormatOfSessions = 2;
+inline constexpr int kHandOverFormatOfCommands = 3;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
 /// Of the sessions together.
 inline constexpr std::size_t kPassedBytesMax = 1U << 30U;

@@ -91,6 +91,8 @@ void Connection::finish() {
     }
     if (waiting_ || tunnel_) {
         abort();
+    } else if (watch_) {
+        watch_->announce_closing();
     }
 }
 

@@ -47,8 +47,15 @@ asio::awaitable<void> PeerWatch::run() {
     ended_.cancel();
 }
 
+void PeerWatch::announce_closing() {
+    if (!std::exchange(closing_, true) && on_closing_) {
+        on_closing_();
+    }
+}
+
 asio::awaitable<void> PeerWatch::end() {
     on_gone_ = nullptr;
+    on_closing_ = nullptr;
     stopping_ = true;
     while (running_) {
         wire_->stream->cancel();

@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace cellkeep::http {
 
@@ -25,6 +26,10 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     /// handler's.
     void watch(std::function<void()> gone) override;
     bool gone() const override { return gone_; }
+    /// The connection is to close soon, and whoever writes to it hears it.
+    void announce_closing();
+    bool is_closing() const { return closing_; }
+    void watch_closing(std::function<void()> closing) { on_closing_ = std::move(closing); }
     /// Calls no callback any more; returns when the read has ended, so that the next one may begin.
     boost::asio::awaitable<void> end();
 
@@ -34,10 +39,12 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     std::shared_ptr<Wire> wire_;
     std::shared_ptr<RequestReader> reader_;
     std::function<void()> on_gone_;
+    std::function<void()> on_closing_;
     boost::asio::steady_timer ended_;  // never expires; cancelled when the read has ended
     bool running_ = false;
     bool stopping_ = false;
     bool gone_ = false;
+    bool closing_ = false;
 };
 
 }  // namespace cellkeep::http

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,6 +44,10 @@ class ResponseSender::Writer : public BodyWriter {
 
     void watch(std::function<void()> gone) override { peer_.watch(std::move(gone)); }
     bool gone() const override { return peer_.gone(); }
+    bool is_closing() const override { return peer_.is_closing(); }
+    void watch_closing(std::function<void()> closing) override {
+        peer_.watch_closing(std::move(closing));
+    }
     asio::awaitable<Status> write(std::string_view bytes) override {
         while (!bytes.empty()) {
             const std::string_view piece = bytes.substr(0, kReadBytes);

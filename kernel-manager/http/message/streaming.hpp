@@ -39,6 +39,11 @@ class BodyWriter : public ClientWatch {
     /// nothing piles up. kUnavailable if the client is gone, kTimeout if it took too little for
     /// limits::kHttpStreamStallMax.
     virtual boost::asio::awaitable<Status> write(std::string_view bytes) = 0;
+    /// The connection is to close soon, and not because of the client. A body without an end of its
+    /// own, whose client comes back for the rest, ends then.
+    virtual bool is_closing() const { return false; }
+    /// Calls back when that begins; an empty one: no more.
+    virtual void watch_closing(std::function<void()> /*closing*/) {}
 };
 
 class ByteStream;

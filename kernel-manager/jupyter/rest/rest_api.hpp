@@ -37,6 +37,7 @@ class RestApi {
     void add_to(http::Application& application);
     /// Which documents use which kernels.
     RestSessionTable& documents() { return documents_.documents(); }
+    TerminalRoutes& terminals() { return terminals_; }
 
  private:
     RestConfig config_;

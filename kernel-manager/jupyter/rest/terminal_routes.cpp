@@ -51,6 +51,31 @@ void TerminalRoutes::add_to(http::Router& router, ClientActivity& activity) {
     add(Access::kChange, "GET", "/terminals/websocket/{name}", &TerminalRoutes::open);
 }
 
+nlohmann::json TerminalRoutes::pass_on() {
+    forget_ended();
+    nlohmann::json all = nlohmann::json::array();
+    for (const auto& [name, terminal] : terminals_) {
+        if (const auto session = terminal.session.lock()) {
+            all.push_back(
+                {{"name", name}, {"session", session->id()}, {"command", terminal.command->id()}});
+        }
+    }
+    return all;
+}
+
+void TerminalRoutes::go_on(const nlohmann::json& passed) {
+    for (const nlohmann::json& each : passed) {
+        const auto name = each.at("name").get<std::string>();
+        const auto id = each.at("command").get<std::string>();
+        const auto session = backend_.find(each.at("session").get<std::string>());
+        const process::CommandTable* table = session == nullptr ? nullptr : session->commands();
+        auto command = table == nullptr ? nullptr : table->find(id);
+        if (command != nullptr && command->has_terminal()) {
+            terminals_[name] = Terminal{session, std::move(command)};
+        }
+    }
+}
+
 void TerminalRoutes::forget_ended() {
     std::erase_if(terminals_, [](const auto& one) {
         return one.second.session.expired() || one.second.command->end().has_value();

@@ -32,6 +32,13 @@ class TerminalRoutes {
         : backend_(backend), kernels_(kernels), places_(places) {}
     void add_to(http::Router& router, ClientActivity& activity);
 
+    /// The names of the terminals, for another program in the server's process. While their
+    /// sessions are there.
+    nlohmann::json pass_on();
+    /// Of another program, when its sessions are there; others are none. Throws
+    /// nlohmann::json::exception for what is not of that form.
+    void go_on(const nlohmann::json& passed);
+
  private:
     using Answer = boost::asio::awaitable<http::Response>;
 

@@ -109,6 +109,7 @@ asio::awaitable<void> serve_terminal(
     WorkThread* work_thread) {
     const auto executor = co_await asio::this_coro::executor;
     const std::shared_ptr<void> connected = session->connect_client();
+    const std::shared_ptr<void> attached = session->commands()->attach();
     const auto peer =
         std::make_shared<TerminalPeer>(executor, std::move(socket), std::move(command));
     asio::co_spawn(executor, send_output(peer), asio::detached);

@@ -8,6 +8,7 @@
 
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/process/command_ends.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/server/passed_sandbox.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -37,6 +38,7 @@ struct PassedSession {
     nlohmann::json state;    // of the form that SandboxedSession writes and reads
     sandbox::PassedSandbox sandbox;
     PassedInterpreter interpreter;
+    std::vector<process::CommandEnds> commands;  // of those in state, in their order
     std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
 };
 

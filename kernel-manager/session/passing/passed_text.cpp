@@ -129,6 +129,40 @@ sandbox::PassedSandbox read_sandbox(const json& text) {
     return sandbox;
 }
 
+/// One that may be missing: -1.
+UniqueFd take_fd_if_any(const json& text, const char* name) {
+    return text.at(name) == -1 ? UniqueFd() : take_fd(text, name);
+}
+
+json write_ends(const std::vector<process::CommandEnds>& commands) {
+    json all = json::array();
+    for (const process::CommandEnds& ends : commands) {
+        all.push_back(
+            {{"stdin", ends.input.get()},
+             {"stdout", ends.out.get()},
+             {"stderr", ends.err.get()},
+             {"terminal", ends.controller.get()}});
+    }
+    return all;
+}
+
+/// A program of an older format writes none.
+std::vector<process::CommandEnds> read_ends(const json& session) {
+    std::vector<process::CommandEnds> all;
+    if (!session.contains("commands")) {
+        return all;
+    }
+    for (const json& text : session.at("commands")) {
+        process::CommandEnds ends;
+        ends.input = take_fd_if_any(text, "stdin");
+        ends.out = take_fd_if_any(text, "stdout");
+        ends.err = take_fd_if_any(text, "stderr");
+        ends.controller = take_fd_if_any(text, "terminal");
+        all.push_back(std::move(ends));
+    }
+    return all;
+}
+
 json write_session(const PassedSession& session) {
     const PassedInterpreter& interpreter = session.interpreter;
     return {
@@ -142,6 +176,7 @@ json write_session(const PassedSession& session) {
         {"link", interpreter.link.get()},
         {"stdout", interpreter.stdout_fd.get()},
         {"stderr", interpreter.stderr_fd.get()},
+        {"commands", write_ends(session.commands)},
         {"zygote", session.zygote ? json(*session.zygote) : json()}};
 }
 
@@ -157,6 +192,7 @@ PassedSession read_session(const json& text) {
     session.interpreter.link = take_fd(text, "link");
     session.interpreter.stdout_fd = take_fd(text, "stdout");
     session.interpreter.stderr_fd = take_fd(text, "stderr");
+    session.commands = read_ends(text);
     if (const json& zygote = text.at("zygote"); !zygote.is_null()) {
         session.zygote = zygote.get<std::size_t>();
     }
@@ -167,6 +203,16 @@ void add_descriptors(const sandbox::PassedSandbox& sandbox, std::vector<int>& al
     for (const UniqueFd* fd :
          {&sandbox.pidfd, &sandbox.control, &sandbox.events, &sandbox.workspace}) {
         all.push_back(fd->get());
+    }
+}
+
+void add_ends(const std::vector<process::CommandEnds>& commands, std::vector<int>& all) {
+    for (const process::CommandEnds& ends : commands) {
+        for (const UniqueFd* fd : {&ends.input, &ends.out, &ends.err, &ends.controller}) {
+            if (*fd) {
+                all.push_back(fd->get());
+            }
+        }
     }
 }
 
@@ -206,6 +252,7 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
               &interpreter.stderr_fd}) {
             all.push_back(fd->get());
         }
+        add_ends(session.commands, all);
     }
     for (const sandbox::PassedSandbox& zygote : passed.zygotes) {
         add_descriptors(zygote, all);

@@ -184,16 +184,14 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     if (parts_.setup.proxy) {
         return "it has a network";
     }
-    if (parts_.commands.running() > 0) {
-        return "a command runs";
-    }
-    if (!parts_.commands.are_over()) {
-        return "what a command has left runs";
+    if (auto of_commands = parts_.commands.find_obstacle()) {
+        return of_commands;
     }
     if (parts_.freezer.paused()) {
         return "it is paused";
     }
-    if (parts_.life.clients().count() > 0) {
+    // A client of a command comes back to it.
+    if (parts_.life.clients().count() > parts_.commands.attached()) {
         return "a client is connected";
     }
     return std::nullopt;
@@ -227,6 +225,8 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         passed.zygote = shared.add(zygote);
     }
     PassedKernel kernel = parts_.kernels.main().pass_on();
+    process::PassedCommands commands = parts_.commands.pass_on();
+    passed.commands = process::take_ends(commands);
     json saved = json::array();
     for (const SavedTexts::Saved& one : parts_.saved_texts.all()) {
         saved.push_back({{"directory", one.directory}, {"bytes", one.bytes}});
@@ -240,7 +240,8 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         {"life", write_life(parts_.life.pass_on())},
         {"kernel", write_kernel(kernel)},
         {"executions", write_executions(parts_.executions)},
-        {"commands", process::write_commands(parts_.commands)},
+        {"commands", process::write_commands(commands)},
+        {"ended_commands", process::write_ended(commands)},
         {"output", write_output(parts_.output.journal())},
         {"saved_texts", std::move(saved)}};
     passed.interpreter = std::move(kernel.process.interpreter);
@@ -262,7 +263,11 @@ Status SessionPassage::go_on(PassedSession passed) {
         parts_.life.go_on(read_life(state.at("life")));
         read_output(state.at("output"), parts_.output);
         read_executions(state.at("executions"), parts_.io, parts_.executions);
-        process::read_commands(state.at("commands"), parts_.commands);
+        process::PassedCommands commands = process::read_commands(
+            state.at("commands"),
+            state.contains("ended_commands") ? state.at("ended_commands") : json(),
+            std::move(passed.commands));
+        BOOST_OUTCOME_TRY(parts_.commands.go_on(std::move(commands)));
         std::deque<SavedTexts::Saved> saved;
         for (const json& one : state.at("saved_texts")) {
             saved.push_back(

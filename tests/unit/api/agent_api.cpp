@@ -24,6 +24,14 @@ class FakeClient : public http::BodyWriter {
         text += bytes;
         co_return ok();
     }
+    bool is_closing() const override { return closing_; }
+    void watch_closing(std::function<void()> closing) override { on_closing_ = std::move(closing); }
+    void close() {
+        closing_ = true;
+        if (on_closing_) {
+            on_closing_();
+        }
+    }
     void go() {
         gone_ = true;
         if (on_gone_) {
@@ -35,7 +43,9 @@ class FakeClient : public http::BodyWriter {
 
  private:
     std::function<void()> on_gone_;
+    std::function<void()> on_closing_;
     bool gone_ = false;
+    bool closing_ = false;
 };
 
 std::vector<http::NamedToken> named_tokens() {
@@ -122,6 +132,9 @@ Api::Answer Api::ask(
         (void)io.poll();
         if (std::exchange(client_goes, false)) {
             client.go();
+        }
+        if (std::exchange(connection_closes, false)) {
+            client.close();
         }
         if (const auto action = std::exchange(meanwhile, {})) {
             action();

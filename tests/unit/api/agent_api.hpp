@@ -57,6 +57,8 @@ class Api {
     std::function<void()> meanwhile;
     /// The client of the next request goes as soon as it waits for something.
     bool client_goes = false;
+    /// The same of its connection, which the server closes.
+    bool connection_closes = false;
     /// The head of the next answer cannot be sent: a stream is not run.
     bool head_fails = false;
     http::Principal principal{"admin", http::Role::kAdmin};

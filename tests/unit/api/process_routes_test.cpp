@@ -287,6 +287,22 @@ TEST_CASE("a stream goes on until its process or its client has gone", "[agent][
         const auto events = api.events_of(api.follow(path).text);
         CHECK(events.back()["process"]["end"]["reason"] == "session_ended");
     }
+    SECTION("the connection is to close, for another program") {
+        api.connection_closes = true;
+        const auto answer = api.follow(path);
+        CHECK(answer.whole);
+        const auto events = api.events_of(answer.text);
+        REQUIRE(events.size() == 1);
+        CHECK(events[0]["text"] == "one");
+        // The client comes back with what it has.
+        api.meanwhile = [&] { api.fake().exit(1, 0); };
+        CHECK(api.events_of(api.follow(path, "3").text).at(0)["type"] == "exited");
+    }
+    SECTION("the connection is to close when the process has ended") {
+        api.fake().exit(1, 0);
+        api.connection_closes = true;
+        CHECK(api.events_of(api.follow(path).text).back()["type"] == "exited");
+    }
     SECTION("the client goes") {
         api.client_goes = true;
         CHECK_FALSE(api.follow(path).whole);

@@ -28,6 +28,15 @@ TEST_CASE("output goes where it belongs, byte by byte", "[cli][exec]") {
     CHECK(event_of(R"({"type":"later"})").out.empty());
 }
 
+TEST_CASE("an event says how far the output is", "[cli][exec]") {
+    CHECK(event_of(R"({"seq":7,"type":"stdout","text":"out"})").place == 7);
+    CHECK(event_of(R"({"seq":9,"type":"gap","bytes":2})").place == 9);
+    CHECK(event_of(R"({"type":"refused","detail":"no"})").place == 0);
+    CHECK(event_of(R"({"seq":-1,"type":"stdout","text":"out"})").place == 0);
+    CHECK(event_of(R"({"seq":"7","type":"stdout","text":"out"})").place == 0);
+    CHECK(event_of(R"({"seq":1e300,"type":"stdout","text":"out"})").place == (1ULL << 53U) - 1);
+}
+
 TEST_CASE("the exit code is the one that a shell would give", "[cli][exec]") {
     CHECK(event_of(exited(R"({"reason":"exited","exit_code":3})")).exit_code == 3);
     CHECK(

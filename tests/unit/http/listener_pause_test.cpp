@@ -67,6 +67,30 @@ TEST_CASE("a pause waits for a request that is being answered", "[http][listener
     CHECK(server.pause(kAnyAnswer));
 }
 
+TEST_CASE("a body without an end of its own ends in a pause", "[http][listener]") {
+    TestServer server;
+    RawClient held(server.port());
+    held.send(request_text("GET", "/stream/until_closing"));
+    CHECK_THAT(held.read_until("begun"), StartsWith("HTTP/1.1 200 "));
+    CHECK(server.pause(kAnyAnswer));
+    const std::string rest = held.read_all();
+    CHECK_THAT(rest, Contains("left"));
+    CHECK_THAT(rest, Catch::Matchers::EndsWith("0\r\n\r\n"));  // it is whole
+}
+
+TEST_CASE("a body that begins in a pause hears of it", "[http][listener]") {
+    TestServer server;
+    RawClient late(server.port());
+    RawClient other(server.port());
+    CHECK_THAT(ask_again(late), StartsWith("HTTP/1.1 200 "));
+    CHECK_THAT(ask_again(other), StartsWith("HTTP/1.1 200 "));
+    // What has arrived is answered.
+    late.send(request_text("GET", "/stream/until_closing"));
+    CHECK(server.pause(kAnyAnswer));
+    CHECK_THAT(late.read_all(), Contains("begun") && Contains("left"));
+    CHECK(other.read_all().empty());
+}
+
 TEST_CASE("a client that has just come has its first answer in a pause", "[http][listener]") {
     TestServer server;
     RawClient first(server.port());

@@ -133,6 +133,21 @@ asio::awaitable<Status> hold_stream(BodyWriter& writer, Held held, Log log) {
     co_return ok();
 }
 
+/// Until the connection is to close.
+asio::awaitable<Status> write_until_closing(BodyWriter& writer) {
+    const auto timer =
+        std::make_shared<Timer>(co_await asio::this_coro::executor, Timer::time_point::max());
+    Status written = co_await writer.write("begun\n");
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    writer.watch_closing([timer] { timer->cancel(); });
+    if (!writer.is_closing()) {
+        boost::system::error_code cancelled;  // that is how it wakes us
+        co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    }
+    writer.watch_closing({});
+    co_return co_await writer.write("left\n");
+}
+
 asio::awaitable<Response> watch(Request& request, Held held, Log log) {
     Response response;
     const bool released = co_await hold(*request.client, held, log);
@@ -155,6 +170,7 @@ void add_stream_routes(Router& router, Log log) {
             router.add(Route(Access::kRead, "GET", path, std::move(handler)));
         };
     stream("/stream/lines", write_lines);
+    stream("/stream/until_closing", write_until_closing);
     stream("/stream/empty", write_nothing);
     stream("/stream/cut", cut);
     stream("/stream/throw", throw_inside);

@@ -52,6 +52,8 @@ class RestFixture {
     std::shared_ptr<FakeSession> add_kernel(
         const std::string& kernel_id = kSomeUuid, const std::string& owner = "admin");
 
+    RestApi& api() { return api_; }
+
     boost::asio::io_context io;
     FakeSessionService backend;
     http::Principal principal{"admin", http::Role::kAdmin};

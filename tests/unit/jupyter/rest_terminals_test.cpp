@@ -60,6 +60,48 @@ TEST_CASE("a terminal belongs to the session whose directory it is in", "[rest][
     CHECK(rest.make("[").status == 400);
 }
 
+TEST_CASE("the names of terminals pass to another program", "[rest][terminals]") {
+    TerminalFixture rest;
+    const auto session = rest.add_kernel();
+    REQUIRE(rest.make().status == 200);
+    REQUIRE(rest.make().status == 200);
+    session->fake_commands.exit(1, 0);
+    TerminalRoutes& terminals = rest.api().terminals();
+    const nlohmann::json passed = terminals.pass_on();
+    REQUIRE(passed.size() == 1);  // the other one has ended
+    CHECK(passed[0]["name"] == "2");
+    nlohmann::json all = nlohmann::json::array({passed[0]});
+    SECTION("one that is there has its name") {
+        all[0]["name"] = "7";
+        terminals.go_on(all);
+        CHECK(rest.ask("GET", "/api/terminals/7").status == 200);
+    }
+    SECTION("what is not there has none") {
+        const auto what = GENERATE(as<std::string>(), "session", "command");
+        all[0]["name"] = "7";
+        all[0][what] = "lost";
+        terminals.go_on(all);
+        CHECK(rest.ask("GET", "/api/terminals/7").status == 404);
+    }
+    SECTION("a command without a terminal is none") {
+        const auto plain = session->fake_commands.start_one();
+        all[0]["name"] = "7";
+        all[0]["command"] = plain->id();
+        terminals.go_on(all);
+        CHECK(rest.ask("GET", "/api/terminals/7").status == 404);
+    }
+    SECTION("another form is refused") {
+        const auto what = GENERATE(as<std::string>(), "name", "session", "command");
+        SECTION("it is missing") {
+            all[0].erase(what);
+        }
+        SECTION("it is a number") {
+            all[0][what] = 7;
+        }
+        CHECK_THROWS_AS(terminals.go_on(all), nlohmann::json::exception);
+    }
+}
+
 TEST_CASE("a terminal ends with its shell, and what is another's does not exist", "[rest]") {
     TerminalFixture rest;
     const auto session = rest.add_kernel(kSomeUuid, "alice");

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 using cellkeep::make_pipe;
@@ -90,6 +91,28 @@ TEST_CASE("a character that stays unfinished is handed out at the end", "[sessio
     CHECK(harness.all() == "a\xe2\x82");
     harness.pipe->hand_out_rest();
     CHECK(harness.texts.size() == 2);
+}
+
+TEST_CASE("another pipe goes on with the beginning of a character", "[session][pipe]") {
+    PipeHarness before;
+    PipeHarness after;
+    before.write("a\xf0\x9f\x98");
+    before.pipe->drain();
+    const std::string rest(before.pipe->rest());
+    CHECK(rest.size() == cellkeep::session::kUtf8RestBytesMax);
+    auto end = before.pipe->pass_on();
+    REQUIRE(end);
+    CHECK_FALSE(before.pipe->pass_on());  // it has been
+    CHECK(before.pipe->rest().empty());
+    after.pipe->close();
+    after.pipe = OutputPipe::create(after.io, std::move(end), [&](std::string_view text) {
+                     after.texts.emplace_back(text);
+                 }).value();
+    after.pipe->go_on(rest);
+    before.write("\x80z");
+    after.pipe->drain();
+    CHECK(before.all() == "a");
+    CHECK(after.all() == "\xf0\x9f\x98\x80z");
 }
 
 TEST_CASE("a chunk is never larger than its bound", "[session][pipe]") {

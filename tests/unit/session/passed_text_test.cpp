@@ -51,6 +51,9 @@ PassedSessions any_sessions() {
     session.state = json::object({{"text", std::string("\xff\0", 2)}});
     session.sandbox = any_sandbox();
     session.interpreter = {9, any_file(), any_file(), any_file(), any_file()};
+    session.commands.push_back({any_file(), any_file(), any_file(), {}});
+    session.commands.push_back({{}, {}, {}, any_file()});
+    session.commands.emplace_back();
     session.zygote = 0;
     passed.sessions.push_back(std::move(session));
     passed.zygotes.push_back(any_sandbox());
@@ -75,6 +78,11 @@ void forget(PassedSessions& passed) {
               &session.interpreter.stderr_fd}) {
             (void)fd->release();
         }
+        for (process::CommandEnds& ends : session.commands) {
+            for (UniqueFd* fd : {&ends.input, &ends.out, &ends.err, &ends.controller}) {
+                (void)fd->release();
+            }
+        }
     }
     for (sandbox::PassedSandbox& zygote : passed.zygotes) {
         for (UniqueFd* fd : {&zygote.pidfd, &zygote.control, &zygote.events, &zygote.workspace}) {
@@ -86,7 +94,7 @@ void forget(PassedSessions& passed) {
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
     const std::vector<int> numbers = descriptors_of(before);
-    CHECK(numbers.size() == 13);
+    CHECK(numbers.size() == 17);
     for (const int fd : numbers) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
@@ -109,6 +117,10 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
         REQUIRE(after.sessions.size() == 1);
         CHECK(after.sessions[0].state["text"] == std::string("\xff\0", 2));
         CHECK(after.sessions[0].zygote == 0);
+        REQUIRE(after.sessions[0].commands.size() == 3);
+        CHECK_FALSE(after.sessions[0].commands[0].controller);
+        CHECK(after.sessions[0].commands[1].controller);
+        CHECK_FALSE(after.sessions[0].commands[2].out);
         CHECK(after.sessions[0].sandbox.cgroup.leaves.at(3) == "/a/c");
         CHECK(after.zygotes[0].isolation.controls[1].fix == "fix");
         CHECK(after.cgroups_named == 11);
@@ -116,6 +128,19 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
     for (std::size_t at = 0; at + 1 < numbers.size(); ++at) {
         CHECK(::fcntl(numbers[at], F_GETFD) < 0);
     }
+}
+
+TEST_CASE("a session of an older format has no ends of commands", "[session][passing]") {
+    PassedSessions before = any_sessions();
+    json value = write_passed(before);
+    value["sessions"][0].erase("commands");
+    const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
+    value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
+    before.sessions[0].commands.clear();
+    forget(before);
+    const auto read = read_passed(value);
+    REQUIRE(read.has_value());
+    CHECK(read.value().sessions.at(0).commands.empty());
 }
 
 TEST_CASE("what is not of the form is not taken", "[session][passing]") {
@@ -142,6 +167,24 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     }
     SECTION("a cgroup without directories") {
         session["sandbox"]["cgroup"].erase("directories");
+    }
+    SECTION("a command's end that is not open") {
+        session["commands"][0]["stdout"] = 999'999;
+    }
+    SECTION("a command's end that is a standard stream") {
+        session["commands"][0]["stdin"] = 0;
+    }
+    SECTION("a command's end that is below all") {
+        session["commands"][0]["stdin"] = -2;
+    }
+    SECTION("a command without an end's name") {
+        session["commands"][2].erase("terminal");
+    }
+    SECTION("a command's end that is a text") {
+        session["commands"][1]["stderr"] = "-1";
+    }
+    SECTION("commands that are a number") {
+        session["commands"] = 3;
     }
     SECTION("a zygote that is a text") {
         value["zygotes"][0] = "zygote";

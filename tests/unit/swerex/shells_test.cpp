@@ -23,10 +23,15 @@ TEST_CASE(
     // A claim is no shell yet.
     CHECK(shells.find("ses_1", "0") == nullptr);
     CHECK(shells.find("ses_3", "0") == nullptr);
+    CHECK(shells.has_any("ses_1"));
+    CHECK_FALSE(shells.has_any("ses_3"));
     shells.forget("ses_1", "0");
     CHECK(shells.claim("ses_1", "one more"));
     shells.forget_session("ses_1");
+    CHECK_FALSE(shells.has_any("ses_1"));
     CHECK(shells.claim("ses_1", "0"));
+    shells.forget("ses_1", "0");
+    CHECK_FALSE(shells.has_any("ses_1"));
     shells.forget("ses_3", "0");
 }
 
