@@ -56,7 +56,9 @@ def test_a_terminal_goes_on_over_another_socket(server: Server, session: Session
     socket = Socket(session, process, reached)
     socket.socket.send_binary(b"import os; print(os.get_terminal_size().columns)\r")
     socket.until("120\r\n")
-    socket.socket.send_binary(b"import time; print('sle' + 'eps'); time.sleep(600)\r")
+    # Many short sleeps: a signal just before a long one would be seen behind that.
+    line = b"import time; print('sle' + 'eps'); [time.sleep(0.01) for _ in iter(int, 1)]\r"
+    socket.socket.send_binary(line)
     socket.until("sleeps\r\n")
     socket.socket.send_binary(b"\x03")
     socket.until("KeyboardInterrupt")
