@@ -12,6 +12,7 @@
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/changes/subscriptions.hpp"
 #include "kernel-manager/mcp/fixtures/fixtures.hpp"
+#include "kernel-manager/mcp/passed.hpp"
 #include "kernel-manager/mcp/tasks/task_methods.hpp"
 #include "kernel-manager/mcp/tasks/tasks.hpp"
 #include "kernel-manager/mcp/tools/session_names.hpp"
@@ -55,6 +56,14 @@ class Front : public Answerer {
     /// A client that has sent initialize with these parameters.
     std::shared_ptr<Client> make_client(const nlohmann::json& params) const;
     SessionNames& names() { return names_; }
+
+    /// For another program in the server's process: what no client session owns, and what a client
+    /// is beside its id.
+    void pass_on(PassedClients& passed) const;
+    static PassedClient pass_on(const Client& client);
+    /// From such a program, before the first call.
+    Status go_on(const PassedClients& passed);
+    std::shared_ptr<Client> go_on(const PassedClient& passed);
     /// Ends the calls that would not end by themselves, and looks at nothing any more.
     void stop();
 

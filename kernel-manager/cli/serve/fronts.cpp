@@ -142,6 +142,7 @@ Fronts::Fronts(
 nlohmann::json Fronts::pass_on() {
     return {
         {"mcp_names", mcp_front_.names().pass_on()},
+        {"mcp_clients", mcp_endpoint_.pass_on()},
         {"jupyter_documents", rest_api_.documents().pass_on()},
         {"jupyter_terminals", rest_api_.terminals().pass_on()}};
 }
@@ -155,6 +156,10 @@ Status Fronts::go_on(const nlohmann::json& passed) {
         rest_api_.documents().go_on(passed.at("jupyter_documents"));
         if (passed.contains("jupyter_terminals")) {  // an older format has none
             rest_api_.terminals().go_on(passed.at("jupyter_terminals"));
+        }
+        // A program of before passes none.
+        if (const auto clients = passed.find("mcp_clients"); clients != passed.end()) {
+            BOOST_OUTCOME_TRY(mcp_endpoint_.go_on(*clients));
         }
     } catch (const nlohmann::json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed names: ") + failure.what());

@@ -26,13 +26,18 @@ std::int64_t to_milliseconds(StateSeal::Time time) {
 
 }  // namespace
 
+Status StateSeal::use_key(std::string key) {
+    BOOST_OUTCOME_TRY(protocol::Signer signer, protocol::Signer::create("hmac-sha256", key));
+    signer_.emplace(std::move(signer));
+    key_ = std::move(key);
+    return ok();
+}
+
 Result<std::string> StateSeal::seal(
     const std::string& subject, const nlohmann::json& memory, Time now) {
     if (!signer_) {
         BOOST_OUTCOME_TRY(std::string key, secret_hex(kSealKeyBytes));
-        BOOST_OUTCOME_TRY(
-            protocol::Signer signer, protocol::Signer::create("hmac-sha256", std::move(key)));
-        signer_.emplace(std::move(signer));
+        BOOST_OUTCOME_TRY(use_key(std::move(key)));
     }
     const std::string body = protocol::encode_base64(protocol::dump_json(
         {{"for", subject},

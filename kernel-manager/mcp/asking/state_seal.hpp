@@ -29,7 +29,13 @@ class StateSeal {
     /// kRequestStateLife.
     Result<nlohmann::json> open(std::string_view text, const std::string& subject, Time now) const;
 
+    /// Its key, for another program in the server's process; "" before the first use.
+    const std::string& key() const { return key_; }
+    /// Takes the key of such a program, so that what that sealed can be opened here.
+    Status use_key(std::string key);
+
  private:
+    std::string key_;
     std::optional<protocol::Signer> signer_;
 };
 

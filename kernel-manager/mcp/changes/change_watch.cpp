@@ -40,6 +40,23 @@ Status ChangeWatch::add(Subscription& subscription, const std::string& uri) {
     if (subscription.has(uri)) {
         return ok();
     }
+    BOOST_OUTCOME_TRY(check_room(subscription));
+    return add_seen(subscription, uri, look_(subscription.principal(), uri));
+}
+
+Status ChangeWatch::add_seen(Subscription& subscription, const std::string& uri, std::string seen) {
+    if (subscription.has(uri)) {
+        return ok();
+    }
+    BOOST_OUTCOME_TRY(check_room(subscription));
+    subscription.seen_[uri] = std::move(seen);
+    ++watched_;
+    ++watched_by_[subscription.principal().name];
+    look_later(kLookInterval);
+    return ok();
+}
+
+Status ChangeWatch::check_room(const Subscription& subscription) const {
     if (subscription.size() >= kSubscribedUrisMax) {
         return Error(
             ErrorCode::kLimitExceeded,
@@ -58,10 +75,6 @@ Status ChangeWatch::add(Subscription& subscription, const std::string& uri) {
             "The server's clients have subscribed to " + std::to_string(kSubscribedUrisTotalMax) +
                 " resources already.");
     }
-    subscription.seen_[uri] = look_(subscription.principal(), uri);
-    ++watched_;
-    ++watched_by_[subscription.principal().name];
-    look_later(kLookInterval);
     return ok();
 }
 

@@ -34,6 +34,8 @@ class ChangeWatch : public std::enable_shared_from_this<ChangeWatch> {
     /// From now on; once more does nothing. kLimitExceeded beyond kSubscribedUrisMax of one
     /// subscription, kSubscribedUrisPrincipalMax of one principal, or kSubscribedUrisTotalMax.
     Status add(Subscription& subscription, const std::string& uri);
+    /// The same, of a resource that was like that when it was last looked at.
+    Status add_seen(Subscription& subscription, const std::string& uri, std::string seen);
     /// Looks at nothing any more.
     void stop();
     std::size_t watched() const { return watched_; }
@@ -42,6 +44,7 @@ class ChangeWatch : public std::enable_shared_from_this<ChangeWatch> {
     friend class Subscription;
 
     ChangeWatch(boost::asio::io_context& io, Look look);
+    Status check_room(const Subscription& subscription) const;
     void forget(const http::Principal& principal, std::size_t uris);
     void look_later(std::chrono::milliseconds delay);
     void look();

@@ -30,6 +30,8 @@ class Subscription {
 
     const http::Principal& principal() const { return principal_; }
     std::size_t size() const { return seen_.size(); }
+    /// By URI: what the resource was like when it was last looked at.
+    const std::map<std::string, std::string>& seen() const { return seen_; }
     bool has(const std::string& uri) const { return seen_.contains(uri); }
     void remove(const std::string& uri);
 
@@ -39,7 +41,7 @@ class Subscription {
     std::weak_ptr<ChangeWatch> watch_;
     http::Principal principal_;
     Tell tell_;
-    std::map<std::string, std::string> seen_;  // by URI: what the resource was like
+    std::map<std::string, std::string> seen_;
 };
 
 }  // namespace cellkeep::mcp

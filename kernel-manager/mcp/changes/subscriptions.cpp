@@ -46,18 +46,37 @@ Subscriptions::Coroutine Subscriptions::subscribe(std::shared_ptr<Call> call, Me
         co_return no_such_resource(call->peer().era, *uri);
     }
     if (client->subscription == nullptr) {
-        client->subscription = changes_->open(
-            call->principal(), [weak = std::weak_ptr(client)](const std::string& changed) {
-                const auto alive = weak.lock();
-                return alive != nullptr &&
-                       alive->send(notification_message(
-                           "notifications/resources/updated", {{"uri", changed}}));
-            });
+        open_for(client, call->principal());
     }
     if (const Status added = changes_->add(*client->subscription, *uri); added.has_error()) {
         co_return RpcError{RpcCode::kInvalidRequest, added.error().message(), {{"uri", *uri}}, {}};
     }
     co_return nlohmann::json::object();
+}
+
+void Subscriptions::open_for(
+    const std::shared_ptr<Client>& client, const http::Principal& principal) {
+    client->subscription =
+        changes_->open(principal, [weak = std::weak_ptr(client)](const std::string& changed) {
+            const auto alive = weak.lock();
+            return alive != nullptr && alive->send(notification_message(
+                                           "notifications/resources/updated", {{"uri", changed}}));
+        });
+}
+
+std::optional<PassedSubscription> Subscriptions::pass_on(const Client& client) {
+    if (client.subscription == nullptr) {
+        return std::nullopt;
+    }
+    return PassedSubscription{client.subscription->principal(), client.subscription->seen()};
+}
+
+void Subscriptions::go_on(const std::shared_ptr<Client>& client, const PassedSubscription& passed) {
+    open_for(client, passed.principal);
+    for (const auto& [uri, seen] : passed.seen) {
+        // Ignored: the bounds of another version may be lower.
+        (void)changes_->add_seen(*client->subscription, uri, seen).has_value();
+    }
 }
 
 Subscriptions::Coroutine Subscriptions::unsubscribe(std::shared_ptr<Call> call, Message message) {

@@ -7,6 +7,7 @@
 #include "kernel-manager/mcp/answerer.hpp"
 #include "kernel-manager/mcp/call.hpp"
 #include "kernel-manager/mcp/changes/change_watch.hpp"
+#include "kernel-manager/mcp/passed.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,13 @@ class Subscriptions {
     /// Ends every listen(), and looks at nothing any more.
     void stop();
 
+    /// What a client of a client session has subscribed to.
+    static std::optional<PassedSubscription> pass_on(const Client& client);
+    /// It hears of what has changed since. What there is no room for any more is left out.
+    void go_on(const std::shared_ptr<Client>& client, const PassedSubscription& passed);
+
  private:
+    void open_for(const std::shared_ptr<Client>& client, const http::Principal& principal);
     /// The part of the filter that is honoured.
     nlohmann::json subscribe_all(Subscription& subscription, const nlohmann::json& filter);
 

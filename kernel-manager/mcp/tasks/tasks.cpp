@@ -46,6 +46,20 @@ Task* Tasks::find(const std::string& principal, std::string_view id, Task::Time 
     return found == tasks_.end() || found->second.principal != principal ? nullptr : &found->second;
 }
 
+std::vector<Task> Tasks::pass_on() const {
+    std::vector<Task> passed;
+    for (const auto& [id, task] : tasks_) {
+        passed.push_back(task);
+    }
+    return passed;
+}
+
+void Tasks::go_on(const std::vector<Task>& passed) {
+    for (const Task& task : passed) {
+        tasks_.insert_or_assign(task.id, task);
+    }
+}
+
 void Tasks::forget_old(Task::Time now) {
     std::erase_if(
         tasks_, [now](const auto& each) { return now - each.second.created >= kTaskLife; });

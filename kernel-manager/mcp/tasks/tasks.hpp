@@ -15,6 +15,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cellkeep::mcp {
 
@@ -45,6 +46,10 @@ class Tasks {
     /// Null: there is none of this id, it is another principal's, or it was made kTaskLife ago.
     Task* find(const std::string& principal, std::string_view id, Task::Time now);
     std::size_t size() const { return tasks_.size(); }
+
+    /// For another program in the server's process, and from one, before the first is added.
+    std::vector<Task> pass_on() const;
+    void go_on(const std::vector<Task>& passed);
 
  private:
     void forget_old(Task::Time now);

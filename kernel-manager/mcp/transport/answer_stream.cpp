@@ -58,7 +58,24 @@ asio::awaitable<void> make_answer(
     pending->finish(message);
 }
 
+/// For a connection that is to close: what would not end by itself is whole now, and its client
+/// asks again.
+void end_if_endless(Call& call) {
+    if (call.endless()) {
+        call.cancel();
+    }
+}
+
 }  // namespace
+
+http::Response begin_stream() {
+    http::Response response;
+    response.headers.add("Content-Type", "text/event-stream");
+    response.headers.add("Cache-Control", "no-store");
+    // Proxies that gather answers before they pass them on are asked not to.
+    response.headers.add("X-Accel-Buffering", "no");
+    return response;
+}
 
 asio::awaitable<Status> write_answer(
     http::BodyWriter& writer,
@@ -70,12 +87,16 @@ asio::awaitable<Status> write_answer(
     call->set_listener(
         [pending](const nlohmann::json& notification) { return pending->add(notification); });
     writer.watch([pending] { pending->timer.cancel(); });
+    writer.watch_closing([call] { end_if_endless(*call); });
     asio::co_spawn(
         executor, make_answer(pending, std::move(make)), [](const std::exception_ptr& thrown) {
             if (thrown) {
                 std::rethrow_exception(thrown);
             }
         });
+    if (writer.is_closing()) {
+        end_if_endless(*call);
+    }
     Status status = ok();
     bool finished = false;
     while (status.has_value() && !finished && !writer.gone()) {
@@ -99,6 +120,7 @@ asio::awaitable<Status> write_answer(
         }
     }
     writer.watch({});
+    writer.watch_closing({});
     call->set_listener({});
     if (!finished && on_gone == OnGone::kCancel) {
         call->cancel();

@@ -4,6 +4,7 @@
 // lines so that what stands between does not take the connection for dead. io_context thread only.
 #pragma once
 
+#include "kernel-manager/http/message/response.hpp"
 #include "kernel-manager/http/message/streaming.hpp"
 #include "kernel-manager/mcp/call.hpp"
 
@@ -17,6 +18,9 @@ namespace cellkeep::mcp {
 
 /// What happens to the request when its client goes first.
 enum class OnGone { kCancel, kGoOn };
+
+/// The head of such an answer.
+http::Response begin_stream();
 
 /// make: gives the response as a JSON-RPC message, or null for a stream that has none; it is run to
 /// its end whatever becomes of the client, and ends soon after the call is cancelled.

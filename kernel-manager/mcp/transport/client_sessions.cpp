@@ -69,6 +69,32 @@ std::shared_ptr<ClientSession> ClientSessions::find(
     return found->second;
 }
 
+void ClientSessions::pass_on(PassedClients& passed, const Describe& describe) const {
+    passed.uses = uses_;
+    for (const auto& [id, session] : sessions_) {
+        PassedClient client = describe(*session->client);
+        client.id = id;
+        client.principal = session->principal;
+        client.revision = session->revision;
+        client.used = session->used;
+        passed.clients.push_back(std::move(client));
+    }
+}
+
+void ClientSessions::go_on(const PassedClients& passed, const Restore& restore) {
+    uses_ = passed.uses;
+    for (const PassedClient& client : passed.clients) {
+        auto session = std::make_shared<ClientSession>();
+        session->principal = client.principal;
+        session->revision = client.revision;
+        session->client = restore(client);
+        session->used = client.used;
+        if (sessions_.emplace(client.id, std::move(session)).second) {
+            ++counts_[client.principal];
+        }
+    }
+}
+
 bool ClientSessions::close(const std::string& id, const std::string& principal) {
     if (find(id, principal) == nullptr) {
         return false;

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "kernel-manager/mcp/call.hpp"
+#include "kernel-manager/mcp/passed.hpp"
 #include "kernel-manager/mcp/transport/calls.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +40,14 @@ class ClientSessions {
     bool close(const std::string& id, const std::string& principal);
     void close_all();
     std::size_t size() const { return sessions_.size(); }
+
+    /// Of a client: what belongs to no request of its.
+    using Describe = std::function<PassedClient(const Client&)>;
+    using Restore = std::function<std::shared_ptr<Client>(const PassedClient&)>;
+    /// For another program in the server's process: into passed, and from what one passed, before
+    /// the first client.
+    void pass_on(PassedClients& passed, const Describe& describe) const;
+    void go_on(const PassedClients& passed, const Restore& restore);
 
  private:
     using Sessions = std::map<std::string, std::shared_ptr<ClientSession>>;

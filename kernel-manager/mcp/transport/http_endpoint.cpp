@@ -94,19 +94,11 @@ Peer peer_of(const ClientSession& session) {
         Era::kSession, session.revision, session.client->capabilities(), session.client->log_level};
 }
 
-http::Response begin_stream() {
-    http::Response response;
-    response.headers.add("Content-Type", "text/event-stream");
-    response.headers.add("Cache-Control", "no-store");
-    // Proxies that gather answers before they pass them on are asked not to.
-    response.headers.add("X-Accel-Buffering", "no");
-    return response;
-}
-
 /// Until the client session ends, or the one that reads it goes.
 asio::awaitable<nlohmann::json> stay_open(
     std::shared_ptr<Call> call, std::shared_ptr<Completion<bool>> ended) {
     const std::shared_ptr<Client> client = call->client();
+    call->set_endless();
     client->set_outlet([call](const nlohmann::json& message) { return call->notify(message); });
     client->on_close([ended] { ended->set(true); });
     call->on_cancel([ended] { ended->set(true); });
@@ -169,6 +161,20 @@ void HttpEndpoint::add_to(http::Application& application) {
 void HttpEndpoint::stop() {
     sessions_.close_all();
     front_.stop();
+}
+
+nlohmann::json HttpEndpoint::pass_on() const {
+    PassedClients passed;
+    front_.pass_on(passed);
+    sessions_.pass_on(passed, [](const Client& client) { return Front::pass_on(client); });
+    return to_json(passed);
+}
+
+Status HttpEndpoint::go_on(const nlohmann::json& value) {
+    BOOST_OUTCOME_TRY(const PassedClients passed, read_passed_clients(value));
+    BOOST_OUTCOME_TRY(front_.go_on(passed));
+    sessions_.go_on(passed, [this](const PassedClient& client) { return front_.go_on(client); });
+    return ok();
 }
 
 HttpEndpoint::Response HttpEndpoint::post(http::Request& request) {

@@ -13,6 +13,7 @@
 #include "kernel-manager/mcp/transport/client_sessions.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>
@@ -37,6 +38,11 @@ class HttpEndpoint {
     void add_to(http::Application& application);
     /// Ends every client session, and with it its stream.
     void stop();
+
+    /// The client sessions and what is the front's, for another program in the server's process,
+    /// and from one, before the first request. kProtocol for another form.
+    nlohmann::json pass_on() const;
+    Status go_on(const nlohmann::json& passed);
 
  private:
     using Response = boost::asio::awaitable<http::Response>;

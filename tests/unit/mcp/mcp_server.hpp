@@ -72,6 +72,8 @@ class McpServer {
     /// GET /mcp of a client session: what came until client_goes_when.
     Answer stream(const std::string& id, const Fields& fields = {});
 
+    HttpEndpoint& endpoint() { return endpoint_; }
+
     FakeSessionService backend;
     /// What calls of tools wait for.
     std::shared_ptr<governance::Approvals> approvals =
