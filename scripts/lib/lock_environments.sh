@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 /usr/bin/python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/python" -m pip install --quiet uv
 
-for folder in ${*:-kernels/python/environment kernels/foreign/environment tests/environment tests/environment/bench \
+for folder in ${*:-kernels/python/environment kernels/foreign/environment scripts/lib/package_cache tests/environment tests/environment/bench \
     tests/environment/agents tests/environment/e2b tests/environment/harbor tests/environment/integrations \
     tests/environment/kernels tests/environment/lab tests/environment/manifests tests/environment/mcp tests/environment/previews}; do
     version=3.11
