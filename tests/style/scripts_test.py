@@ -14,6 +14,7 @@ LOCKS = [
     ROOT / "kernels/python/environment",
     ROOT / "tests/environment",
     ROOT / "tests/environment/bench",
+    ROOT / "scripts/lib/package_cache",
 ]
 
 JUNIT = """<testsuite>

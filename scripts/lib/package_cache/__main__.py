@@ -52,14 +52,16 @@ def options() -> argparse.Namespace:
         prog="package-cache",
         description="Keeps the packages that sessions install from an index, for all sessions of this machine.",
     )
-    parser.add_argument("--index", type=address, default="https://pypi.org/simple/", help="the index behind it")
-    parser.add_argument("--listen", type=place, default=LISTEN, metavar="ADDRESS:PORT", help=f"else {LISTEN}")
-    parser.add_argument("--disk", type=size, default=DISK, help=f"the most that it takes, for instance 500M; else {DISK}")
-    parser.add_argument("--folder", type=Path, default=Path(caches, "cellkeep/packages"), help="else ~/.cache/cellkeep/packages")
+    add = parser.add_argument
+    add("--index", type=address, help="the index behind it; else PyPI")
+    add("--listen", type=place, default=LISTEN, metavar="ADDRESS:PORT", help=f"else {LISTEN}")
+    add("--disk", type=size, default=DISK, help=f"the most that it takes, for instance 500M; else {DISK}")
+    kept = Path(caches, "cellkeep/packages")
+    add("--folder", type=Path, default=kept, help="else ~/.cache/cellkeep/packages")
     return parser.parse_args()
 
 
-def make_state(folder: Path, state: Path, shelf: Shelf, upstream: str) -> None:
+def make_state(folder: Path, state: Path, shelf: Shelf, upstream: str | None) -> None:
     """What another index or another devpi has left is no use, nor is a full database."""
     stamp = folder / "made-from.json"
     made_from = json.dumps([upstream, version("devpi-server")])
@@ -92,7 +94,8 @@ def run() -> int:
         host, port = told.listen
         url = f"http://{host}:{port}/{INDEX}/+simple/"
         plugins = get_pluginmanager()
-        plugins.register(GatePlugin(shelf, told.index, {"index": url, "disk": told.disk, "folder": str(told.folder)}))
+        fields = {"index": url, "disk": told.disk, "folder": str(told.folder)}
+        plugins.register(GatePlugin(shelf, told.index, fields))
         arguments = ["devpi-server", "--serverdir", state, "--host", host, "--port", port]
         arguments += ["--restrict-modify", "root", "--max-request-body-size", REQUEST_BYTES_MAX]
         arguments += ["--connection-limit", CONNECTIONS_MAX]

@@ -15,11 +15,12 @@ from pyramid.request import Request
 from pyramid.response import FileIter, Response
 from shelf import Shelf
 
+#: devpi's own mirror of PyPI, which may be another index's.
 INDEX = "root/pypi"
-PAGE = re.compile(r"/root/pypi/\+simple/[A-Za-z0-9][A-Za-z0-9._-]*/?")
+PAGE = re.compile(rf"/{INDEX}/\+simple/[A-Za-z0-9][A-Za-z0-9._-]*/?")
 #: devpi's paths of files whose hash the index states; the others have +e.
-FILE = re.compile(r"/root/pypi/\+f/[0-9a-f]+/[0-9a-f]+/[A-Za-z0-9_][^/]*")
-UNSTATED = re.compile(r"/root/pypi/\+e/.+")
+FILE = re.compile(rf"/{INDEX}/\+f/[0-9a-f]+/[0-9a-f]+/[A-Za-z0-9_][^/]*")
+UNSTATED = re.compile(rf"/{INDEX}/\+e/.+")
 #: While a large file arrives, its client gets this much of it so often: pip gives up a silent index.
 SIGN_BYTES, SIGN_SECONDS, SIGNS_MAX = 16, 3.0, 16 << 10
 BLOCK_BYTES = 64 << 10
@@ -129,8 +130,8 @@ class Gate:
         return response
 
     def arrive(self, name: str, known: bool, body: Iterator[bytes]) -> Iterator[bytes]:
-        """Gives nothing if the file is there soon; else a few bytes now and then, and the rest once all are there. devpi
-        compares the hash behind the last block, and keeps the file only then."""
+        """Gives nothing if the file is there soon; else a few bytes now and then, and the rest once all are
+        there. devpi compares the hash behind the last block, and keeps the file only then."""
         start, given, last = b"", 0, time.monotonic()
         try:
             for block in body:
@@ -171,7 +172,7 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 class GatePlugin:
     """devpi's hook: puts the gate before everything else, and names the index behind the cache."""
 
-    def __init__(self, shelf: Shelf, upstream: str, told: dict[str, object]) -> None:
+    def __init__(self, shelf: Shelf, upstream: str | None, told: dict[str, object]) -> None:
         self.shelf = shelf
         self.upstream = upstream
         self.told = told
@@ -179,9 +180,12 @@ class GatePlugin:
     @hookimpl
     def devpiserver_pyramid_configure(self, pyramid_config: object) -> None:
         xom = pyramid_config.registry["xom"]
+        # PyPI's list of all names has many megabytes; no session needs it.
+        settings: dict[str, object] = {"mirror_no_project_list": True}
+        if self.upstream:  # Else it is PyPI.
+            settings["mirror_url"] = self.upstream
         with xom.keyfs.write_transaction():
-            # PyPI's list of all names has many megabytes; no session needs it.
-            xom.model.getstage(INDEX).modify(mirror_url=self.upstream, mirror_no_project_list=True)
+            xom.model.getstage(INDEX).modify(**settings)
         pyramid_config.registry["cellkeep_shelf"] = self.shelf
         pyramid_config.add_tween("gate.make_gate", over="devpi_server.views.tween_request_logging")
         tell("listening", **self.told)

@@ -19,7 +19,8 @@ PROGRAM = [
 ]
 #: Of its own: what a session may reach there is the cache and nothing else.
 ADDRESS = "127.0.0.141"
-PAGES = "/root/pypi/+simple/"
+INDEX = "root/pypi"
+PAGES = f"/{INDEX}/+simple/"
 
 
 def free_port() -> int:
@@ -50,7 +51,7 @@ class PackageCache:
         assert self.process.poll() is None, self.log.read_text()
         try:
             return requests.get(self.url + "/", timeout=10).status_code == 403
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def stop(self) -> None:
@@ -69,7 +70,7 @@ class PackageCache:
     def link(self, package: str, file: str) -> str:
         """The address of a file, as the package's page has it."""
         [found] = re.findall(rf'href="\.\./\.\./(\+[^"#]*/{re.escape(file)})', self.page(package).text)
-        return f"{self.url}/root/pypi/{found}"
+        return f"{self.url}/{INDEX}/{found}"
 
     def get(self, package: str, file: str, **more: object) -> requests.Response:
         return requests.get(self.link(package, file), timeout=60, **more)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An index of small packages that states the hash of each file, as PyPI does, and can spoil files or send them slowly."""
+"""An index of small packages that states the hash of each file, as PyPI does. It can spoil files, and send
+them slowly."""
 
 import hashlib
 import http.server
@@ -52,7 +53,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class StatedIndex:
     """Use as a context. `spoiled`: names of files that are sent with another last byte. `unstated`: packages
-    whose page has no hashes. `pages`: more pages, by the package's name. While `go` is not set, files come slowly and not to their end."""
+    whose page has no hashes. `pages`: more pages, by the package's name. While `go` is not set, files come
+    slowly and not to their end."""
 
     def __init__(self, folder: Path) -> None:
         make_packages(folder)

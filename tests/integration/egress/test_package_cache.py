@@ -14,7 +14,7 @@ import requests
 from harness import LEAN, Server, Session, wait_until
 from installations import ask, has, install, names, refused
 from modes import ModeServer
-from package_cache import ADDRESS, PAGES, PackageCache, free_port
+from package_cache import ADDRESS, INDEX, PAGES, PackageCache, free_port
 from stated_index import SUFFIX, StatedIndex
 
 TINY, HELPER, SPARE = (f"{name}-1.0{SUFFIX}" for name in ("tiny", "helper", "spare"))
@@ -185,22 +185,22 @@ FORBIDDEN = [
     ("GET", "/+api"),
     ("GET", "/+changelog/0"),
     ("GET", "/root"),
-    ("GET", "/root/pypi"),
-    ("GET", "/root/pypi/spare"),
-    ("GET", "/root/pypi/+simple/"),
-    ("GET", "/root/pypi/+simple/../../+status"),
-    ("GET", "/root/pypi/+f/../../../../etc/passwd"),
-    ("GET", "/root/pypi/+f/abc/../secret"),
-    ("GET", "/root/pypi/+simple/spare/refresh"),
-    ("POST", "/root/pypi/+simple/spare/refresh"),
+    ("GET", f"/{INDEX}"),
+    ("GET", f"/{INDEX}/spare"),
+    ("GET", f"/{INDEX}/+simple/"),
+    ("GET", f"/{INDEX}/+simple/../../+status"),
+    ("GET", f"/{INDEX}/+f/../../../../etc/passwd"),
+    ("GET", f"/{INDEX}/+f/abc/../secret"),
+    ("GET", f"/{INDEX}/+simple/spare/refresh"),
+    ("POST", f"/{INDEX}/+simple/spare/refresh"),
     ("POST", "/+login"),
-    ("POST", "/root/pypi"),
+    ("POST", f"/{INDEX}"),
     ("PUT", "/code"),
-    ("PUT", "/root/other"),
+    ("PUT", "/code/other"),
     ("PATCH", "/root"),
-    ("PATCH", "/root/pypi"),
-    ("DELETE", "/root/pypi/spare"),
-    ("DELETE", "/root/pypi/+simple/spare/"),
+    ("PATCH", f"/{INDEX}"),
+    ("DELETE", f"/{INDEX}/spare"),
+    ("DELETE", f"/{INDEX}/+simple/spare/"),
 ]
 ASK = """
 import http.client
@@ -277,7 +277,8 @@ def test_it_starts_again_after_it_has_removed_what_it_fetched_last(
 def test_a_database_that_is_full_begins_anew(index: StatedIndex, cache: PackageCache) -> None:
     assert cache.get("spare", SPARE).status_code == 200
     for number in range(40):
-        many = [f'<a href="/full{number}-{one}.0{SUFFIX}#sha256={one:064x}">full{number}-{one}.0{SUFFIX}</a>' for one in range(400)]
+        files = [f"full{number}-{one}.0{SUFFIX}" for one in range(400)]
+        many = [f'<a href="{file}#sha256={one:064x}">{file}</a>' for one, file in enumerate(files)]
         index.pages[f"full{number}"] = "\n".join(many).encode()
     for number in range(40):
         try:
@@ -311,6 +312,30 @@ def test_a_file_that_many_ask_for_at_once_is_fetched_once(
         client.join()
     assert answers == [whole] * 5
     assert index.asked_for(SPARE) == 1
+
+
+def test_three_files_are_fetched_at_a_time(index: StatedIndex, cache: PackageCache) -> None:
+    for number in range(4):
+        index.add("large", f"{number}.0", content(number, 1 << 20))
+    *three, fourth = [cache.link("large", f"large-{number}.0{SUFFIX}") for number in range(4)]
+    answers: list[bytes] = []
+    index.go.clear()
+    clients = [
+        threading.Thread(target=lambda one=one: answers.append(requests.get(one, timeout=60).content))
+        for one in three
+    ]
+    for client in clients:
+        client.start()
+    asked = lambda: sum(index.asked_for(f"large-{number}.0{SUFFIX}") for number in range(3))  # noqa: E731
+    wait_until(lambda: asked() == 3, 60, "three files are fetched")
+    busy = requests.get(fourth, timeout=60)
+    assert busy.status_code == 503 and busy.headers["Retry-After"] == "2"
+    assert index.asked_for(f"large-3.0{SUFFIX}") == 0
+    index.go.set()
+    for client in clients:
+        client.join()
+    assert sorted(answers) == sorted(content(number, 1 << 20) for number in range(3))
+    assert requests.get(fourth, timeout=60).content == content(3, 1 << 20)
 
 
 @pytest.mark.parametrize("spoiled", [False, True])
