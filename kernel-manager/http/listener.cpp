@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -242,26 +243,44 @@ void Listener::pause(std::chrono::milliseconds patience, std::function<void(bool
     state_->paused = true;
     boost::system::error_code ignored;  // Ignored: then one more is accepted, and told to finish.
     (void)state_->acceptor.cancel(ignored);
+    drain_for(Until::kPaused, patience, std::move(done));
+}
+
+void Listener::wait_until_empty(
+    std::chrono::milliseconds patience, std::function<void(bool)> done) {
+    drain_for(Until::kEmpty, patience, std::move(done));
+}
+
+void Listener::drain_for(
+    Until until, std::chrono::milliseconds patience, std::function<void(bool)> done) {
     const Clock::time_point deadline = Clock::now() + patience;
     asio::co_spawn(
         state_->io,
-        [this, deadline, done = std::move(done)]() mutable {
-            return drain(deadline, std::move(done));
+        [this, until, deadline, done = std::move(done)]() mutable {
+            return drain(until, deadline, std::move(done));
         },
         asio::detached);
 }
 
-asio::awaitable<void> Listener::drain(Clock::time_point deadline, std::function<void(bool)> done) {
+bool Listener::is_drained(Until until) const {
+    const auto& open = state_->registry->open();
+    return std::all_of(open.begin(), open.end(), [until](const Connection* connection) {
+        return until == Until::kPaused && connection->outlasts_pause();
+    });
+}
+
+asio::awaitable<void> Listener::drain(
+    Until until, Clock::time_point deadline, std::function<void(bool)> done) {
     asio::steady_timer timer(state_->io);
     const auto registry = state_->registry;
-    for (auto now = Clock::now(); !registry->open().empty() && now < deadline; now = Clock::now()) {
+    for (auto now = Clock::now(); !is_drained(until) && now < deadline; now = Clock::now()) {
         for (Connection* connection : registry->open()) {
             connection->finish_at_rest(now);
         }
         timer.expires_after(kStopPeriod);
         (void)co_await timer.async_wait(kAwait);  // Ignored: nobody cancels it.
     }
-    done(registry->open().empty());
+    done(is_drained(until));
 }
 
 void Listener::resume() {

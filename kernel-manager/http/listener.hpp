@@ -109,8 +109,12 @@ class Listener {
     void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
     /// New connections wait in the kernel's queue, and those that wait for a request are closed;
-    /// those that are answering one finish it. `done` learns whether all are gone in time.
+    /// those that are answering one finish it. `done` learns whether all are gone in time, but for
+    /// the WebSockets that outlast a pause (WebSocketUpgrade).
     void pause(std::chrono::milliseconds patience, std::function<void(bool)> done);
+    /// In a pause, when those WebSockets are being closed: `done` learns whether no connection is
+    /// left in time.
+    void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// After pause(): serves again.
     void resume();
     /// The socket, for another program. It goes on listening when this listener stops.
@@ -125,8 +129,13 @@ class Listener {
     explicit Listener(std::unique_ptr<State> state);
     boost::asio::awaitable<void> accept_loop();
     boost::asio::awaitable<void> sweep_loop();
+    enum class Until { kPaused, kEmpty };
+    void drain_for(Until until, std::chrono::milliseconds patience, std::function<void(bool)> done);
     boost::asio::awaitable<void> drain(
-        std::chrono::steady_clock::time_point deadline, std::function<void(bool)> done);
+        Until until,
+        std::chrono::steady_clock::time_point deadline,
+        std::function<void(bool)> done);
+    bool is_drained(Until until) const;
     std::unique_ptr<State> state_;
 };
 

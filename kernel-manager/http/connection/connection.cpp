@@ -98,7 +98,7 @@ void Connection::finish() {
 
 void Connection::finish_at_rest(Clock::time_point now) {
     const bool is_new = !served_ && now < opened_ + kFirstRequestPatience;
-    if (finishing_ || is_new || (waiting_ && wire_->stream->has_input())) {
+    if (finishing_ || outlasts_pause() || is_new || (waiting_ && wire_->stream->has_input())) {
         return;
     }
     finish();
@@ -323,7 +323,8 @@ asio::awaitable<Connection::Next> Connection::serve_websocket(Request& request, 
     // An open WebSocket needs none of what reads requests.
     watch_.reset();
     reader_.reset();
-    if (finishing_) {
+    outlasts_pause_ = upgrade.outlasts_pause;
+    if (finishing_ && (!outlasts_pause_ || registry_->stopping())) {
         websocket_->close(CloseCode::kServiceRestart, kStopReason);
     }
     try {

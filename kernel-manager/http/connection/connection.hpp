@@ -79,8 +79,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// client of a WebSocket is asked to come back later.
     void finish();
     /// finish(), unless a request is about to come: something has arrived that was not read, or the
-    /// connection is younger than kFirstRequestPatience and has had none.
+    /// connection is younger than kFirstRequestPatience and has had none; or it outlasts a pause.
     void finish_at_rest(std::chrono::steady_clock::time_point now);
+    /// It is a WebSocket that Listener::pause() leaves open.
+    bool outlasts_pause() const { return websocket_ && outlasts_pause_; }
     /// Closes it now.
     void abort();
 
@@ -116,6 +118,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool waiting_ = false;  // for the first byte of a request
     bool tunnel_ = false;   // the connection is one
     bool served_ = false;   // a request
+    bool outlasts_pause_ = false;
 };
 
 }  // namespace cellkeep::http

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace cellkeep::http {
 
@@ -25,6 +26,9 @@ namespace {
 
 /// A continuation frame with FIN and no payload.
 constexpr std::array<char, 2> kEmptyLastFrame{'\x80', '\x00'};
+/// The first byte of a frame with FIN.
+constexpr char kPing = '\x89';
+constexpr char kClose = '\x88';
 
 /// A view of buffers that are kept elsewhere, which Asio may copy freely.
 template <typename Buffer>
@@ -176,6 +180,30 @@ void ByteStream::insert_into_message(
     insertion_.tail = inside + std::string(kEmptyLastFrame.data(), kEmptyLastFrame.size());
 }
 
+void ByteStream::turn_ping_into_close(const std::string& payload) {
+    last_ = {std::string{kPing, static_cast<char>(payload.size())} + payload};
+}
+
+void ByteStream::apply_last_frame(Completion<asio::const_buffer>& completion) {
+    if (last_.bytes.empty() || last_.begun || completion.buffers.size() != 1) {
+        return;
+    }
+    const asio::const_buffer& only = completion.buffers.front();
+    if (std::string_view(static_cast<const char*>(only.data()), only.size()) != last_.bytes) {
+        return;  // another control frame
+    }
+    last_.begun = true;
+    last_.left = last_.bytes.size();
+    last_.bytes.front() = kClose;
+    completion.buffers.front() = asio::buffer(last_.bytes);
+}
+
+void ByteStream::drop_write(WriteCompletion completion) {
+    const std::size_t bytes = asio::buffer_size(span_of(completion->buffers));
+    asio::post(
+        get_executor(), [bytes, dropped = std::move(completion)] { dropped->complete({}, bytes); });
+}
+
 std::size_t ByteStream::apply_insertion(Completion<asio::const_buffer>& completion) {
     auto& buffers = completion.buffers;
     if (insertion_.payload == nullptr) {
@@ -225,6 +253,11 @@ std::size_t ByteStream::write_at_once(std::span<const asio::const_buffer> buffer
 }
 
 void ByteStream::start_write(WriteCompletion completion) {
+    if (last_.begun && last_.left == 0) {
+        drop_write(std::move(completion));
+        return;
+    }
+    apply_last_frame(*completion);
     const std::size_t added = apply_insertion(*completion);
     std::size_t given = 0;
     for (const asio::const_buffer& buffer : completion->buffers) {
@@ -241,6 +274,7 @@ void ByteStream::start_write(WriteCompletion completion) {
             if (insertion_.begun) {
                 insertion_.left -= own;
             }
+            last_.left -= std::min(last_.left, own);
             if (!error && added > 0 && own == given) {
                 write_tail(std::move(kept), given, bytes - given);
                 return;

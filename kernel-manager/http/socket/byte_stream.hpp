@@ -89,6 +89,10 @@ class ByteStream {
     /// one operation.
     void insert_into_message(
         const void* payload, std::size_t payload_bytes, const std::string& inside);
+    /// The WebSocket library's next ping with this payload leaves as a close frame with it, and is
+    /// the last that leaves: what is written behind it goes nowhere. The library itself would read
+    /// no message any more once it has sent a close frame.
+    void turn_ping_into_close(const std::string& payload);
 
     template <typename Buffers, typename Token>
     auto async_read_some(const Buffers& buffers, Token&& token) {
@@ -179,6 +183,15 @@ class ByteStream {
         std::array<char, 10> head{};
         std::string tail;
     };
+    /// What is said last, in the place of a ping.
+    struct LastFrame {
+        std::string bytes;  // as the library writes it, and as it leaves once it has begun
+        bool begun = false;
+        std::size_t left = 0;
+    };
+    void apply_last_frame(Completion<boost::asio::const_buffer>& completion);
+    void drop_write(WriteCompletion completion);
+
     /// Returns how many bytes of the completion's buffers are not the library's.
     std::size_t apply_insertion(Completion<boost::asio::const_buffer>& completion);
     void write_tail(WriteCompletion completion, std::size_t written, std::size_t from);
@@ -196,6 +209,7 @@ class ByteStream {
     std::uint64_t bytes_written_ = 0;
     Clock::time_point ended_at_ = Clock::time_point::max();
     Insertion insertion_;
+    LastFrame last_;
     /// A write that failed while a read waits: what the peer said before it went is read first.
     WriteCompletion failed_write_;
     boost::system::error_code write_error_;

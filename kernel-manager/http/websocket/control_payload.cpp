@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/websocket/control_payload.hpp"
 
+#include <utility>
+
 namespace cellkeep::http {
 
 namespace {
@@ -19,6 +21,12 @@ std::string cut_reason(std::string reason) {
         reason.resize(end);
     }
     return reason;
+}
+
+std::string make_close(std::uint16_t code, std::string reason) {
+    std::string payload{static_cast<char>(code >> 8U), static_cast<char>(code & 0xFFU)};
+    payload += cut_reason(std::move(reason));
+    return payload;
 }
 
 std::string make_proof(std::uint64_t number) {

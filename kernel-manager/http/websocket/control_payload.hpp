@@ -16,6 +16,8 @@ inline constexpr std::size_t kReasonBytesMax = 123;
 
 /// The reason, cut to kReasonBytesMax, but not in the middle of a UTF-8 character.
 std::string cut_reason(std::string reason);
+/// The payload of a close frame (RFC 6455, section 5.5.1). The reason is cut.
+std::string make_close(std::uint16_t code, std::string reason);
 /// A whole ping frame that carries a number (RFC 6455, section 5.5.2).
 std::string make_proof(std::uint64_t number);
 /// The number in a pong's payload. Returns nullopt if it answers another kind of ping.

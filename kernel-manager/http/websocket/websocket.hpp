@@ -69,6 +69,10 @@ class WebSocket {
     /// Starts the closing handshake; receive() and send() then fail. Idempotent. The reason is for
     /// people, at most 123 bytes; a longer one is cut.
     virtual void close(CloseCode code, std::string reason) = 0;
+    /// The same, but receive() goes on: it gives all that the peer sends before its own close
+    /// frame, and fails behind that, or if the peer does not close within
+    /// limits::kHttpDrainTimeout.
+    virtual void close_and_read_on(CloseCode code, std::string reason) = 0;
 };
 
 /// What a handler returns in Response::body, with status 101, to turn its connection into a
@@ -78,6 +82,8 @@ struct WebSocketUpgrade {
     /// One of request.websocket->protocols, or empty: none is selected.
     std::string protocol;
     std::function<boost::asio::awaitable<void>(std::shared_ptr<WebSocket>)> run;
+    /// Listener::pause() leaves it open: whoever pauses closes it in the end.
+    bool outlasts_pause = false;
 };
 
 /// What a request that asks for a WebSocket offers.

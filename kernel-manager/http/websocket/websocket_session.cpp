@@ -2,6 +2,8 @@
 #include "kernel-manager/http/websocket/websocket_session.hpp"
 
 #include "kernel-manager/http/websocket/control_payload.hpp"
+#include "kernel-manager/http/websocket/pieces.hpp"
+#include "kernel-manager/http/websocket/stillness.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -35,16 +37,6 @@ constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
 constexpr const char* kNoMemory =
     "other messages take all the memory that there is for those that arrive";
 
-/// The caller's buffers as the library may copy them: by reference.
-struct Pieces {
-    using value_type = asio::const_buffer;
-    using const_iterator = const asio::const_buffer*;
-    const_iterator begin() const { return first; }
-    const_iterator end() const { return last; }
-    const asio::const_buffer* first;
-    const asio::const_buffer* last;
-};
-
 class BeastSession final : public WebSocketSession,
                            public std::enable_shared_from_this<BeastSession> {
  public:
@@ -59,6 +51,7 @@ class BeastSession final : public WebSocketSession,
         WebSocketKind kind, std::vector<asio::const_buffer> pieces) override;
     void watch_receipt(std::function<void(std::uint64_t)> on_receipt) override;
     void close(CloseCode code, std::string reason) override;
+    void close_and_read_on(CloseCode code, std::string reason) override;
     void tick(Clock::time_point now) override;
     asio::awaitable<void> finish() override;
 
@@ -75,9 +68,10 @@ class BeastSession final : public WebSocketSession,
     /// What waits fails with this text.
     void cut(std::string why);
     Error closed_error(const std::string& what) const;
-    bool stalled(Clock::time_point now);
-    bool silent(Clock::time_point now);
     void ping(Clock::time_point now);
+    void send_ping(const std::string& payload);
+    /// The close frame behind which this reads on, as soon as nothing else is being written.
+    void say_last();
 
     std::shared_ptr<ByteStream> bytes_;
     // Without permessage-deflate: it costs a core more than a kernel's outputs cost the network (30
@@ -90,18 +84,17 @@ class BeastSession final : public WebSocketSession,
     std::function<void(std::uint64_t)> on_receipt_;
     std::uint64_t messages_ = 0;  // sent since watch_receipt()
     Clock::time_point next_ping_;
-    Clock::time_point heard_at_;   // while receive() waits
-    Clock::time_point moved_at_;   // while something is being written
+    Stillness silence_;            // while receive() waits: else signs of life lie unread
+    Stillness stall_;              // while something is being written
     ArrivalMemory::Claim memory_;  // of the message that is arriving
     /// When the present message must have come, if all of it that has come is all that comes.
     Clock::time_point message_due_ = Clock::time_point::max();
     Clock::time_point close_deadline_ = Clock::time_point::max();
-    std::uint64_t bytes_heard_ = 0;
-    std::uint64_t bytes_moved_ = 0;
+    std::string last_;  // the payload of a close frame that waits to be sent
     bool receiving_ = false;
     bool sending_ = false;
     bool pinging_ = false;
-    bool writing_ = false;  // seen at the last tick
+    bool leaving_ = false;  // by us, but we read on
     bool closing_ = false;  // by us
     bool closed_ = false;
     bool broken_ = false;  // the library has seen a failure or the peer's close frame
@@ -114,8 +107,8 @@ BeastSession::BeastSession(
       limits_(limits),
       ended_(bytes_->get_executor(), Clock::time_point::max()),
       next_ping_(Clock::now() + limits.websocket_ping_interval),
-      heard_at_(Clock::now()),
-      moved_at_(heard_at_),
+      silence_(Clock::now()),
+      stall_(Clock::now()),
       memory_(std::move(memory)) {
     // Deadlines are tick()'s, for all sockets with one timer.
     stream_.set_option(websocket::stream_base::timeout{
@@ -214,7 +207,6 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     }
     WebSocketMessage message;
     receiving_ = true;
-    heard_at_ = Clock::now();
     boost::system::error_code error;
     do {
         error = co_await read_more(message.data);
@@ -257,7 +249,7 @@ asio::awaitable<Status> BeastSession::send(
     WebSocketKind kind, std::vector<asio::const_buffer> pieces) {
     CELLKEEP_CHECK(!sending_);
     const auto self = shared_from_this();
-    if (closing_ || broken_) {
+    if (closing_ || leaving_ || broken_) {
         co_return closed_error("nothing more is sent");
     }
     sending_ = true;
@@ -273,6 +265,7 @@ asio::awaitable<Status> BeastSession::send(
         broken_ = true;
         co_return closed_error(error.message());
     }
+    say_last();
     co_return ok();
 }
 
@@ -311,6 +304,25 @@ void BeastSession::close(CloseCode code, std::string reason) {
         });
 }
 
+void BeastSession::close_and_read_on(CloseCode code, std::string reason) {
+    if (closing_ || leaving_ || broken_) {
+        return;
+    }
+    leaving_ = true;
+    close_deadline_ = Clock::now() + limits_.drain_timeout;
+    last_ = make_close(static_cast<std::uint16_t>(code), std::move(reason));
+    say_last();
+}
+
+void BeastSession::say_last() {
+    if (last_.empty() || sending_ || pinging_ || closing_ || broken_) {
+        return;
+    }
+    const std::string payload = std::exchange(last_, {});
+    bytes_->turn_ping_into_close(payload);
+    send_ping(payload);
+}
+
 asio::awaitable<void> BeastSession::finish() {
     const auto self = shared_from_this();
     close(CloseCode::kNormal, {});
@@ -324,53 +336,40 @@ void BeastSession::cut(std::string why) {
     bytes_->close();
 }
 
-bool BeastSession::stalled(Clock::time_point now) {
-    const bool writing = sending_ || pinging_;
-    if (!writing || !writing_ || bytes_->bytes_written() != bytes_moved_) {
-        moved_at_ = now;
-    }
-    writing_ = writing;
-    bytes_moved_ = bytes_->bytes_written();
-    return now - moved_at_ >= limits_.websocket_stall_max;
-}
-
-bool BeastSession::silent(Clock::time_point now) {
-    // While no handler receives, signs of life lie unread in the socket.
-    if (!receiving_ || bytes_->bytes_read() != bytes_heard_) {
-        heard_at_ = now;
-    }
-    bytes_heard_ = bytes_->bytes_read();
-    return now - heard_at_ >= limits_.websocket_pong_timeout;
-}
-
 void BeastSession::ping(Clock::time_point now) {
-    if (now < next_ping_ || pinging_ || closing_ || broken_) {
+    if (now < next_ping_ || pinging_ || leaving_ || closing_ || broken_) {
         return;
     }
     next_ping_ = now + limits_.websocket_ping_interval;
+    send_ping({});
+}
+
+void BeastSession::send_ping(const std::string& payload) {
     pinging_ = true;
-    stream_.async_ping({}, [self = shared_from_this()](const boost::system::error_code& /*error*/) {
-        // Ignored: receive() or send() meets the same failure.
-        self->pinging_ = false;
-    });
+    stream_.async_ping(
+        websocket::ping_data(payload.data(), payload.size()),
+        [self = shared_from_this()](const boost::system::error_code& /*error*/) {
+            // Ignored: receive() or send() meets the same failure.
+            self->pinging_ = false;
+            self->say_last();
+        });
 }
 
 void BeastSession::tick(Clock::time_point now) {
     if (closed_) {
         return;
     }
-    const bool was_stalled = stalled(now);
-    const bool was_silent = silent(now);
-    const bool was_slow = now >= message_due_;
+    const auto stalled = stall_.look(now, sending_ || pinging_, bytes_->bytes_written());
+    const auto silent = silence_.look(now, receiving_, bytes_->bytes_read());
     const auto ended_at = bytes_->ended_at();
     if (now >= close_deadline_ ||
         (ended_at != Clock::time_point::max() && now >= ended_at + limits_.drain_timeout)) {
         cut("the peer did not answer the close frame");
-    } else if (was_stalled) {
+    } else if (stalled >= limits_.websocket_stall_max) {
         cut("the peer takes nothing");
-    } else if (was_silent) {
+    } else if (silent >= limits_.websocket_pong_timeout) {
         cut("the peer is silent");
-    } else if (was_slow) {
+    } else if (now >= message_due_) {
         cut("a message did not arrive in time");
     } else {
         ping(now);

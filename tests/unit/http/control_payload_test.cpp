@@ -18,6 +18,12 @@ TEST_CASE("a reason is not cut within a character", "[http][websocket]") {
     CHECK(cut_reason(std::string(120, 'a') + three + "b") == std::string(120, 'a') + three);
 }
 
+TEST_CASE("a close frame's payload fits the longest frame", "[http][websocket]") {
+    CHECK(make_close(1012, "again") == std::string("\x03\xf4") + "again");
+    CHECK(make_close(1000, "").size() == 2);
+    CHECK(make_close(1012, std::string(200, 'a')).size() == 125);
+}
+
 TEST_CASE("a proof's number comes back from its pong", "[http][websocket]") {
     for (const std::uint64_t number : {0ULL, 1ULL, 255ULL, 256ULL, ~0ULL}) {
         const std::string ping = make_proof(number);

@@ -144,6 +144,14 @@ bool TestServer::pause(std::chrono::milliseconds patience) {
     return drained.get_future().get();
 }
 
+bool TestServer::wait_until_empty(std::chrono::milliseconds patience) {
+    std::promise<bool> drained;
+    boost::asio::post(io_, [&] {
+        listener_->wait_until_empty(patience, [&drained](bool all) { drained.set_value(all); });
+    });
+    return drained.get_future().get();
+}
+
 void TestServer::resume() {
     boost::asio::post(io_, [this] { listener_->resume(); });
 }
@@ -171,6 +179,12 @@ void TestServer::wait_for_gone(int clients) const {
     std::unique_lock lock(sockets_->mutex);
     const auto seen = [&] { return sockets_->gone >= clients; };
     REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), seen));
+}
+
+std::vector<std::string> TestServer::heard() const {
+    wait_for_end_of_run();
+    const std::lock_guard lock(sockets_->mutex);
+    return sockets_->heard;
 }
 
 ErrorCode TestServer::last_receive_error() const {

@@ -26,14 +26,16 @@ struct SocketLog {
     std::optional<ErrorCode> receive_error;
     std::optional<ErrorCode> send_error;
     int ended = 0;
-    int gone = 0;  // clients that a handler saw go
+    int gone = 0;                    // clients that a handler saw go
+    std::vector<std::string> heard;  // of a client that was asked to leave
 };
 
 /// /echo-socket sends back what comes and selects v1.test if it is offered; /flood-socket sends
 /// until it fails; /large-socket sends 40 MB; /pieces-socket sends one message of three pieces;
 /// /proving-socket proves receipt, sends back what comes, 5 MB for "large" and how many messages
-/// are proved for "report"; /ending-socket returns, /policy-socket closes with 1008,
-/// /throwing-socket throws.
+/// are proved for "report"; /leaving-socket outlasts a pause, sends back what comes, and after
+/// "leave" closes with 1012 and notes what still comes; /ending-socket returns, /policy-socket
+/// closes with 1008, /throwing-socket throws.
 void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 
 /// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
@@ -67,6 +69,7 @@ class TestServer {
     void stop();
     /// Listener::pause(): what `done` learns. resume() and pass_on() likewise.
     bool pause(std::chrono::milliseconds patience);
+    bool wait_until_empty(std::chrono::milliseconds patience);
     void resume();
     InheritedSocket pass_on();
     /// Until a WebSocket's handler has returned.
@@ -74,6 +77,8 @@ class TestServer {
     /// How the last WebSocket's receive() or send() failed, after it ended.
     ErrorCode last_receive_error() const;
     ErrorCode last_send_error() const;
+    /// What clients said after they were asked to leave, when a handler has returned.
+    std::vector<std::string> heard() const;
     /// Waits until this number of handlers has seen its client go.
     void wait_for_gone(int clients) const;
     /// What was logged; after stop().

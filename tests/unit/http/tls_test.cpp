@@ -119,6 +119,25 @@ TEST_CASE("WebSockets work behind TLS", "[http][tls]") {
     CHECK(client.stream.reason().code == 1012);
 }
 
+TEST_CASE("a WebSocket behind TLS is heard until its client goes", "[http][tls]") {
+    const Fixture fixture;
+    SslClient client(fixture.server.port(), fixture.files.certificate);
+    client.socket().handshake(ssl::stream_base::client);
+    client.stream.set_option(
+        websocket::stream_base::decorator([](websocket::request_type& request) {
+            request.set(boost::beast::http::field::authorization, "Bearer t");
+        }));
+    client.stream.handshake("localhost", "/leaving-socket");
+    client.stream.write(asio::buffer(std::string("leave")));
+    client.stream.write(asio::buffer(std::string("still here")));
+    boost::beast::flat_buffer buffer;
+    boost::system::error_code error;
+    (void)client.stream.read(buffer, error);
+    CHECK(error == websocket::error::closed);
+    CHECK(client.stream.reason().code == 1012);
+    CHECK(fixture.server.heard() == std::vector<std::string>{"still here"});
+}
+
 TEST_CASE("an old version of TLS is refused and the server lives", "[http][tls]") {
     Fixture fixture;
     {

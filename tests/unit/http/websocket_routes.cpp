@@ -97,6 +97,34 @@ asio::awaitable<void> prove(Socket socket, Log /*log*/) {
     }
 }
 
+asio::awaitable<void> leave(Socket socket, Log log) {
+    bool leaving = false;
+    for (;;) {
+        auto message = co_await socket->receive();
+        if (message.has_error()) {
+            const std::lock_guard lock(log->mutex);
+            log->receive_error = message.error().code();
+            co_return;
+        }
+        const std::string text = std::move(message.value().data);
+        if (leaving) {
+            const std::lock_guard lock(log->mutex);
+            log->heard.push_back(text);
+        } else if (text == "leave") {
+            leaving = true;
+            socket->close_and_read_on(CloseCode::kServiceRestart, "Connect again.");
+            socket->close_and_read_on(CloseCode::kNormal, "too late to count");
+        }
+        std::vector<asio::const_buffer> pieces;
+        pieces.push_back(asio::buffer(text));
+        const Status sent = co_await socket->send(WebSocketKind::kText, std::move(pieces));
+        if (sent.has_error()) {
+            const std::lock_guard lock(log->mutex);
+            log->send_error = sent.error().code();
+        }
+    }
+}
+
 asio::awaitable<void> end(Socket /*socket*/, Log /*log*/) {
     co_return;
 }
@@ -135,6 +163,7 @@ Handler make_handler(Run run, Log log) {
         Response response;
         response.status = 101;
         response.headers.add("X-Test", "added");
+        upgrade.outlasts_pause = run == leave;
         response.body = std::move(upgrade);
         co_return response;
     };
@@ -151,6 +180,7 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log) {
     add("/large-socket", large);
     add("/pieces-socket", pieces);
     add("/proving-socket", prove);
+    add("/leaving-socket", leave);
     add("/ending-socket", end);
     add("/policy-socket", close_for_policy);
     add("/throwing-socket", throw_up);

@@ -60,10 +60,10 @@ asio::awaitable<Result<http::WebSocketMessage>> FakeSocket::receive() {
 
 asio::awaitable<Status> FakeSocket::send(
     http::WebSocketKind kind, std::vector<asio::const_buffer> pieces) {
-    while (paused_ && !gone_) {
+    while (paused_ && !gone_ && !asked_to_leave) {
         (void)co_await room_.async_wait(kAwait);
     }
-    if (gone_) {
+    if (gone_ || asked_to_leave) {
         co_return gone();
     }
     std::string data;
@@ -83,6 +83,14 @@ void FakeSocket::close(http::CloseCode code, std::string why) {
         closed = code;
         reason = std::move(why);
         cut();
+    }
+}
+
+void FakeSocket::close_and_read_on(http::CloseCode code, std::string why) {
+    if (!closed.has_value() && !asked_to_leave.has_value()) {
+        asked_to_leave = code;
+        reason = std::move(why);
+        room_.cancel();
     }
 }
 

@@ -30,7 +30,7 @@ class FakeSocket : public http::WebSocket {
     void read_on();
     /// Proves that the client has read this many messages.
     void prove(std::uint64_t messages) const { on_receipt_(messages); }
-    /// The connection is gone.
+    /// The connection is gone; or the client has closed it.
     void cut();
 
     // --- what the server did
@@ -43,6 +43,7 @@ class FakeSocket : public http::WebSocket {
     std::vector<std::string> texts() const;
     std::vector<protocol::Message> messages() const;
     std::optional<http::CloseCode> closed;
+    std::optional<http::CloseCode> asked_to_leave;
     std::string reason;
 
     boost::asio::awaitable<Result<http::WebSocketMessage>> receive() override;
@@ -50,6 +51,7 @@ class FakeSocket : public http::WebSocket {
         http::WebSocketKind kind, std::vector<boost::asio::const_buffer> pieces) override;
     void watch_receipt(std::function<void(std::uint64_t)> on_receipt) override;
     void close(http::CloseCode code, std::string why) override;
+    void close_and_read_on(http::CloseCode code, std::string why) override;
 
  private:
     std::deque<http::WebSocketMessage> incoming_;
