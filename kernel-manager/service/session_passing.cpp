@@ -65,7 +65,7 @@ std::vector<std::string> SessionPassing::find_obstacles() const {
 std::vector<std::string> SessionPassing::find_work() const {
     std::vector<std::string> names;
     for (const SessionEntry& entry : parts_.registry.entries()) {
-        if (const auto what = entry.session->find_work()) {
+        if (const auto what = parts_.registry.find_work(*entry.session)) {
             names.push_back(entry.session->id() + " (" + *what + ")");
         }
     }

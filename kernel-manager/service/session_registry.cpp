@@ -72,6 +72,18 @@ std::optional<std::string> SessionRegistry::find_obstacle(const ManagedSession& 
     return std::nullopt;
 }
 
+std::optional<std::string> SessionRegistry::find_work(const ManagedSession& session) const {
+    if (auto own = session.find_work()) {
+        return own;
+    }
+    for (const SessionListener* listener : listeners_) {
+        if (auto found = listener->find_work(session)) {
+            return found;
+        }
+    }
+    return std::nullopt;
+}
+
 void SessionRegistry::close(SessionEntry entry, Death reason) {
     const auto session = entry.session;
     session->end_conversation(reason);

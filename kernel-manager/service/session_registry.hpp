@@ -33,6 +33,10 @@ class SessionListener {
     virtual std::optional<std::string> find_obstacle(const Session& /*session*/) const {
         return std::nullopt;
     }
+    /// What this front end does for the session at present, and cannot leave; nullopt: nothing.
+    virtual std::optional<std::string> find_work(const Session& /*session*/) const {
+        return std::nullopt;
+    }
 };
 
 class SessionRegistry {
@@ -60,6 +64,7 @@ class SessionRegistry {
     const std::vector<SessionEntry>& entries() const { return entries_; }
     /// Of the session itself or of a front end.
     std::optional<std::string> find_obstacle(const ManagedSession& session) const;
+    std::optional<std::string> find_work(const ManagedSession& session) const;
     /// Takes all out, oldest first. No client learns of an end.
     std::vector<SessionEntry> pass_on() { return std::exchange(entries_, {}); }
     /// Every client of every session learns of the end before the first session is let go.

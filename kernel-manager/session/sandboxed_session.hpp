@@ -116,6 +116,9 @@ class SandboxedSession final : public ManagedSession,
     void resume_output() override;
     const OutputJournal& journal() const override { return output_.journal(); }
     std::shared_ptr<void> connect_client() override { return life_.connect_client(); }
+    std::shared_ptr<void> connect_returning_client() override {
+        return life_.connect_returning_client();
+    }
     std::optional<protocol::Message> question() const override {
         return kernels_.main().question();
     }

@@ -73,6 +73,9 @@ class Session {
     virtual const OutputJournal& journal() const = 0;
     /// Counts a connected client for as long as what it returns lives.
     virtual std::shared_ptr<void> connect_client() = 0;
+    /// The same of a client that connects again by itself if its front end asks it to: the session
+    /// may pass to another program of the server without it.
+    virtual std::shared_ptr<void> connect_returning_client() { return connect_client(); }
     /// The input_request that a client has been sent and has not answered yet; its parent is the
     /// request of the cell. Nothing if no cell waits for one.
     virtual std::optional<protocol::Message> question() const { return std::nullopt; }

@@ -68,6 +68,7 @@ class SessionLife {
     Activity& activity() { return activity_; }
     const ConnectedClients& clients() const { return clients_; }
     std::shared_ptr<void> connect_client() { return clients_.add(); }
+    std::shared_ptr<void> connect_returning_client() { return clients_.add_returning(); }
     std::chrono::system_clock::time_point created_at() const { return created_at_; }
     std::chrono::steady_clock::time_point created_steady() const { return created_steady_; }
     std::chrono::system_clock::time_point last_activity() const;

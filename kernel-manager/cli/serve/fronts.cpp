@@ -144,7 +144,8 @@ nlohmann::json Fronts::pass_on() {
         {"mcp_names", mcp_front_.names().pass_on()},
         {"mcp_clients", mcp_endpoint_.pass_on()},
         {"jupyter_documents", rest_api_.documents().pass_on()},
-        {"jupyter_terminals", rest_api_.terminals().pass_on()}};
+        {"jupyter_terminals", rest_api_.terminals().pass_on()},
+        {"jupyter_places", channels_.pass_on()}};
 }
 
 Status Fronts::go_on(const nlohmann::json& passed) {
@@ -160,6 +161,9 @@ Status Fronts::go_on(const nlohmann::json& passed) {
         // A program of before passes none.
         if (const auto clients = passed.find("mcp_clients"); clients != passed.end()) {
             BOOST_OUTCOME_TRY(mcp_endpoint_.go_on(*clients));
+        }
+        if (const auto places = passed.find("jupyter_places"); places != passed.end()) {
+            channels_.go_on(*places);  // another version may leave none
         }
     } catch (const nlohmann::json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed names: ") + failure.what());

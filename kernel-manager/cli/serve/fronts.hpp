@@ -61,6 +61,10 @@ class Fronts {
     /// Batches that have not finished, by their ids.
     std::vector<std::string> running_batches() const { return routes_.running_batches(); }
 
+    /// Asks the clients that a pause leaves connected to connect again later.
+    void part() { channels_.part(); }
+    void end_parting() { channels_.end_parting(); }
+
     /// What front ends know of sessions that pass to another program in the server's process,
     /// while they are there.
     nlohmann::json pass_on();

@@ -70,6 +70,21 @@ Status plan_passed(const std::vector<http::ListenAddress>& passed, ListenPlan& p
     return ok();
 }
 
+/// What each of so many listeners says when it is done; `done` learns whether all have said yes.
+std::function<void(bool)> when_all(std::size_t count, const std::function<void(bool)>& done) {
+    struct Together {
+        std::size_t left = 0;
+        bool all = true;
+    };
+    const auto together = std::make_shared<Together>(Together{count, true});
+    return [together, done](bool one) {
+        together->all = together->all && one;
+        if (--together->left == 0) {
+            done(together->all);
+        }
+    };
+}
+
 }  // namespace
 
 bool ListenPlan::loopback() const {
@@ -150,19 +165,17 @@ void Listeners::start() {
 }
 
 void Listeners::pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
-    struct Together {
-        std::size_t left = 0;
-        bool drained = true;
-    };
-    const auto all = std::make_shared<Together>();
-    all->left = listeners_.size();
+    const auto one_done = when_all(listeners_.size(), done);
     for (const auto& listener : listeners_) {
-        listener->pause(patience, [all, done](bool drained) {
-            all->drained = all->drained && drained;
-            if (--all->left == 0) {
-                done(all->drained);
-            }
-        });
+        listener->pause(patience, one_done);
+    }
+}
+
+void Listeners::wait_until_empty(
+    std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
+    const auto one_done = when_all(listeners_.size(), done);
+    for (const auto& listener : listeners_) {
+        listener->wait_until_empty(patience, one_done);
     }
 }
 

@@ -57,8 +57,10 @@ class Listeners {
         InheritedSockets inherited = {});
 
     void start();
-    /// As Listener::pause() and resume(), of all.
+    /// As Listener::pause(), wait_until_empty() and resume(), of all.
     void pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done);
+    void wait_until_empty(
+        std::chrono::milliseconds patience, const std::function<void(bool)>& done);
     void resume();
     /// The sockets, for another program.
     Result<InheritedSockets> pass_on();

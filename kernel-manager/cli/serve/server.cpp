@@ -328,7 +328,16 @@ Upgrade::Hooks Server::upgrade_hooks() {
         .pause = [this](
                      std::chrono::milliseconds patience,
                      const std::function<void(bool)>& done) { listeners_->pause(patience, done); },
-        .resume = [this] { listeners_->resume(); },
+        .part =
+            [this](std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
+                fronts_->part();
+                listeners_->wait_until_empty(patience, done);
+            },
+        .resume =
+            [this] {
+                fronts_->end_parting();
+                listeners_->resume();
+            },
         .leave = [this](int format) { return leave(format); },
         .tell = log_upgrade};
 }

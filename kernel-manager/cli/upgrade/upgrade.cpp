@@ -109,7 +109,8 @@ asio::awaitable<bool> Upgrade::try_once() {
         co_return false;
     }
     const auto deadline = std::chrono::steady_clock::now() + pause_patience_;
-    const bool drained = co_await pause();
+    Step step = hooks_.pause;
+    const bool drained = co_await do_in_time(std::move(step), pause_patience_);
     std::vector<std::string> working = hooks_.at_work();
     while (!stopped_ && !working.empty() && std::chrono::steady_clock::now() < deadline) {
         co_await look_again(kUpgradeRestLook);
@@ -119,9 +120,7 @@ asio::awaitable<bool> Upgrade::try_once() {
         co_return false;
     }
     if (!working.empty()) {
-        hooks_.resume();
-        hooks_.tell(News::kWaiting, working);
-        co_await wait_for_rest();
+        co_await serve_until_rest(std::move(working));
         co_return true;
     }
     if (!drained) {
@@ -135,6 +134,10 @@ asio::awaitable<bool> Upgrade::try_once() {
     if (!hooks_.in_the_way(other->format).empty()) {
         hooks_.resume();
         co_return true;  // one of the last requests has made a session
+    }
+    const bool parted = co_await part(other->format);
+    if (stopped_ || !parted) {
+        co_return !stopped_;
     }
     if (const Status left = hooks_.leave(other->format); left.has_error()) {
         hooks_.resume();
@@ -179,12 +182,38 @@ asio::awaitable<void> Upgrade::wait_for_rest() {
     }
 }
 
-asio::awaitable<bool> Upgrade::pause() {
+/// The clients that are left are asked to go, now that nothing else keeps the server. Whether they
+/// have gone, and have left nothing to do; else the server serves them first.
+asio::awaitable<bool> Upgrade::part(int format) {
+    Step step = hooks_.part;
+    const bool gone = co_await do_in_time(std::move(step), kUpgradePartingPatience);
+    std::vector<std::string> working = hooks_.at_work();
+    if (working.empty() && !gone) {
+        working.emplace_back("a client that does not close its connection");
+    }
+    if (!stopped_ && !working.empty()) {
+        co_await serve_until_rest(std::move(working));
+        co_return false;
+    }
+    if (!stopped_ && !hooks_.in_the_way(format).empty()) {
+        hooks_.resume();
+        co_return false;  // one of their last requests has ended a session
+    }
+    co_return true;
+}
+
+asio::awaitable<void> Upgrade::serve_until_rest(std::vector<std::string> working) {
+    hooks_.resume();
+    hooks_.tell(News::kWaiting, working);
+    co_await wait_for_rest();
+}
+
+asio::awaitable<bool> Upgrade::do_in_time(Step step, std::chrono::milliseconds patience) {
     const auto done = std::make_shared<Completion<bool>>(io_);
-    hooks_.pause(pause_patience_, [done](bool drained) { done->set(drained); });
+    step(patience, [done](bool succeeded) { done->set(succeeded); });
     std::shared_ptr<Completion<bool>> waited = done;
-    const bool drained = co_await Completion<bool>::wait(std::move(waited));
-    co_return drained;
+    const bool succeeded = co_await Completion<bool>::wait(std::move(waited));
+    co_return succeeded;
 }
 
 }  // namespace cellkeep::cli

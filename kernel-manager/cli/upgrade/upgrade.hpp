@@ -27,6 +27,8 @@ namespace cellkeep::cli {
 inline constexpr std::chrono::milliseconds kUpgradePausePatience{10'000};
 /// How often it looks in that time whether everything is at rest.
 inline constexpr std::chrono::milliseconds kUpgradeRestLook{10};
+/// How long clients that are asked to connect again may take to leave; new requests wait meanwhile.
+inline constexpr std::chrono::milliseconds kUpgradePartingPatience{2'000};
 /// After a time that was too short for something, the next one comes when that has ended, this much
 /// later at the least; then twice that, and so on.
 inline constexpr std::chrono::milliseconds kUpgradeApartFirst{1000};
@@ -50,8 +52,12 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::function<std::vector<std::string>(int format)> in_the_way;
         /// What could pass and does something, by its names.
         std::function<std::vector<std::string>()> at_work;
-        /// As Listener::pause() and resume(), of all listeners.
+        /// As Listener::pause(), of all listeners.
         std::function<void(std::chrono::milliseconds, std::function<void(bool)>)> pause;
+        /// Asks the clients that a pause leaves connected to come back; learns whether all have
+        /// left in time. What they ask for meanwhile is work.
+        std::function<void(std::chrono::milliseconds, std::function<void(bool)>)> part;
+        /// Ends the pause, and the parting.
         std::function<void()> resume;
         /// Nothing is in the way or at work: the server ends for the other program. An error: it
         /// goes on.
@@ -84,7 +90,10 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     boost::asio::awaitable<bool> try_once();
     boost::asio::awaitable<std::optional<TakeOverAnswer>> find_a_way();
     boost::asio::awaitable<bool> wait_for_the_way(int format);
-    boost::asio::awaitable<bool> pause();
+    using Step = std::function<void(std::chrono::milliseconds, std::function<void(bool)>)>;
+    boost::asio::awaitable<bool> do_in_time(Step step, std::chrono::milliseconds patience);
+    boost::asio::awaitable<bool> part(int format);
+    boost::asio::awaitable<void> serve_until_rest(std::vector<std::string> working);
     boost::asio::awaitable<void> wait_for_rest();
     boost::asio::awaitable<void> look_again(std::chrono::milliseconds after);
     void refuse(const Error& why);

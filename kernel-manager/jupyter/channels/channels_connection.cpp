@@ -56,7 +56,6 @@ ChannelsConnection::ChannelsConnection(
 
 asio::awaitable<void> ChannelsConnection::run() {
     const auto self = shared_from_this();
-    const std::shared_ptr<void> connected = session_->connect_client();
     const std::weak_ptr<ChannelsConnection> weak = self;
     attachment_ = subscription_->attach([weak] {
         if (const auto connection = weak.lock()) {
@@ -75,6 +74,9 @@ asio::awaitable<void> ChannelsConnection::run() {
     asio::co_spawn(wake_.get_executor(), send_all(), asio::detached);
     while (!stopped_) {
         co_await wait_for_room();
+        if (parting_ && subscription_->full()) {
+            break;  // it gets no answers here, and asks for more and more
+        }
         Result<http::WebSocketMessage> received = co_await socket_->receive();
         if (received.has_error()) {
             if (received.error().code() != ErrorCode::kUnavailable) {
@@ -83,7 +85,12 @@ asio::awaitable<void> ChannelsConnection::run() {
             break;
         }
         if (!stopped_) {
+            if (parting_) {
+                on_asked_();
+            }
+            taking_ = true;
             co_await take(std::move(received).value());
+            taking_ = false;
         }
     }
     stopped_ = true;
@@ -104,7 +111,7 @@ asio::awaitable<void> ChannelsConnection::wait_for_room() {
 
 asio::awaitable<void> ChannelsConnection::send_all() {
     const auto self = shared_from_this();
-    while (!stopped_ && !retiring_) {
+    while (!stopped_ && !retiring_ && !parting_) {
         std::optional<Message> message = subscription_->next(attachment_);
         if (message.has_value()) {
             const Status sent = co_await send_one(std::move(*message));
@@ -210,6 +217,20 @@ asio::awaitable<void> ChannelsConnection::retire(std::chrono::milliseconds patie
         (void)co_await settle_.async_wait(kAwait);  // Ignored: over either way.
     }
     stop(CloseCode::kNormal, "The same client has connected once more.");
+}
+
+void ChannelsConnection::part(std::function<void()> on_asked) {
+    if (stopped_ || std::exchange(parting_, true)) {
+        return;
+    }
+    on_asked_ = std::move(on_asked);
+    wake_.cancel();
+    socket_->close_and_read_on(
+        CloseCode::kServiceRestart, "The server goes on as another program: connect again.");
+}
+
+bool ChannelsConnection::is_at_rest(std::size_t unread_bytes_max) const {
+    return !taking_ && subscription_->unread_at_most(unread_bytes_max);
 }
 
 void ChannelsConnection::stop(CloseCode code, std::string reason) {

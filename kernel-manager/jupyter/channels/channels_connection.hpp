@@ -18,7 +18,9 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -52,6 +54,12 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     boost::asio::awaitable<void> retire(std::chrono::milliseconds patience);
     /// Leaves the subscription at once and closes.
     void stop(http::CloseCode code, std::string reason);
+    /// Asks the client to connect again (kServiceRestart): sends nothing more, and takes what it
+    /// still says before it closes. Each message of that is told to on_asked.
+    void part(std::function<void()> on_asked);
+    bool is_parting() const { return parting_; }
+    /// No message of the client is being read, and it has at most so many bytes to get or to prove.
+    bool is_at_rest(std::size_t unread_bytes_max) const;
     /// Closes when everything has been sent.
     void finish(http::CloseCode code, std::string reason);
 
@@ -79,6 +87,9 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     bool retiring_ = false;
     bool sender_done_ = false;
     bool finishing_ = false;
+    bool parting_ = false;
+    bool taking_ = false;  // a message that came
+    std::function<void()> on_asked_;
     http::CloseCode code_ = http::CloseCode::kNormal;
     std::string reason_;
 };

@@ -107,6 +107,7 @@ boost::asio::awaitable<http::Response> ChannelsFront::open(http::Request& reques
                    client = std::move(client).value()](std::shared_ptr<http::WebSocket> socket) {
         return ChannelsHub::serve(hub, std::move(socket), client);
     };
+    upgrade.outlasts_pause = true;
     http::Response response;
     response.status = 101;
     response.body = std::move(upgrade);
@@ -120,6 +121,43 @@ std::shared_ptr<ChannelsHub> ChannelsFront::hub_of(
         hub = std::make_shared<ChannelsHub>(io_, session, config_.log, config_.subscription);
     }
     return hub;
+}
+
+std::optional<std::string> ChannelsFront::find_work(const session::Session& session) const {
+    const auto found = hubs_.find(session.id());
+    return found == hubs_.end() ? std::nullopt : found->second->find_work();
+}
+
+void ChannelsFront::part() {
+    for (const auto& [id, hub] : hubs_) {
+        hub->part();
+    }
+}
+
+void ChannelsFront::end_parting() {
+    for (const auto& [id, hub] : hubs_) {
+        hub->end_parting();
+    }
+}
+
+nlohmann::json ChannelsFront::pass_on() {
+    nlohmann::json passed = nlohmann::json::object();
+    for (const auto& [id, hub] : hubs_) {
+        if (nlohmann::json places = hub->pass_on(); !places.is_null()) {
+            passed[id] = std::move(places);
+        }
+    }
+    hubs_.clear();  // what they hold for clients that are away would keep the loop
+    return passed;
+}
+
+void ChannelsFront::go_on(const nlohmann::json& passed) {
+    for (const auto& [id, places] : passed.items()) {
+        // One that was not taken over has ended.
+        if (const auto session = backend_.find(id)) {
+            hub_of(session)->go_on(places);
+        }
+    }
 }
 
 Status ChannelsFront::on_session_created(const std::shared_ptr<session::Session>& /*session*/) {

@@ -13,10 +13,12 @@
 #include "kernel-manager/service/session_service.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cellkeep::jupyter {
@@ -43,6 +45,15 @@ class ChannelsFront : public session::SessionListener {
 
     /// From now on sessions end because the server does, and the notice to their clients says so.
     void announce_shutdown() { shutting_down_ = true; }
+
+    // --- when another program is to take the server's place; ChannelsHub's, of all sessions
+    std::optional<std::string> find_work(const session::Session& session) const override;
+    void part();
+    void end_parting();
+    /// The places are given up here.
+    nlohmann::json pass_on();
+    /// Of sessions that are there again. Throws json::exception for another form.
+    void go_on(const nlohmann::json& passed);
 
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     /// Its clients are closed with kNormal and the reason; the kernel will not come back.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/channels/channels_hub.hpp"
 
+#include "kernel-manager/jupyter/channels/channels_passing.hpp"
 #include "kernel-manager/jupyter/channels/channels_replay.hpp"
 #include "protocol/limits.hpp"
 
@@ -15,6 +16,10 @@ namespace {
 /// No key of a client looks like this one: keys of clients have a principal in front of the NUL.
 std::string unnamed_key(std::uint64_t number) {
     return std::string(1, '\0') + std::to_string(number);
+}
+
+bool is_unnamed(const std::string& key) {
+    return key.front() == '\0';
 }
 
 }  // namespace
@@ -37,12 +42,18 @@ boost::asio::awaitable<void> ChannelsHub::serve(
     if (key.empty()) {
         key = unnamed_key(++hub->unnamed_);
     }
+    ++hub->arriving_;
     for (auto before = hub->connected(key); before != nullptr; before = hub->connected(key)) {
         co_await before->retire(hub->config_.settle_max);
         hub->leave(key, before);
     }
+    --hub->arriving_;
     const auto connection = hub->enter(key, std::move(socket), client);
     if (connection != nullptr) {
+        // One without a name would come back as another.
+        const std::shared_ptr<void> connected = is_unnamed(key)
+                                                    ? hub->session_->connect_client()
+                                                    : hub->session_->connect_returning_client();
         co_await connection->run();
         hub->leave(key, connection);
     }
@@ -116,7 +127,7 @@ void ChannelsHub::leave(
     }
     found->second.connection.reset();
     found->second.left = ++departures_;
-    if (closed_ || key.front() == '\0') {
+    if (closed_ || is_unnamed(key)) {
         places_.erase(found);
         return;
     }
@@ -137,6 +148,84 @@ void ChannelsHub::forget_oldest() {
     }
     if (away > limits::kChannelsPlacesMax) {
         places_.erase(oldest);
+    }
+}
+
+std::optional<std::string> ChannelsHub::find_work() const {
+    if (arriving_ > 0) {
+        return "a Jupyter client connects";
+    }
+    if (asked_) {
+        return "a Jupyter client has asked for something meanwhile";
+    }
+    std::size_t connected = 0;
+    for (const auto& [key, place] : places_) {
+        if (place.connection == nullptr) {
+            continue;
+        }
+        if (++connected > limits::kChannelsPlacesMax) {
+            return "more Jupyter clients are connected than are remembered";
+        }
+        if (place.connection->is_parting()) {
+            return "a Jupyter client does not close its WebSocket";
+        }
+        if (!place.connection->is_at_rest(kPartingUnreadBytesMax)) {
+            return "a Jupyter client is being served";
+        }
+    }
+    return std::nullopt;
+}
+
+void ChannelsHub::part() {
+    for (auto& [key, place] : places_) {
+        if (place.connection != nullptr) {
+            place.connection->part([weak = weak_from_this()] {
+                if (const auto hub = weak.lock()) {
+                    hub->asked_ = true;
+                }
+            });
+        }
+    }
+}
+
+nlohmann::json ChannelsHub::pass_on() const {
+    std::map<std::uint64_t, PassedPlace> by_departure;
+    for (const auto& [key, place] : places_) {
+        if (place.connection == nullptr) {
+            PassedPlace passed = place.subscription->pass_on();
+            passed.key = key;
+            by_departure.emplace(place.left, std::move(passed));
+        }
+    }
+    std::vector<PassedPlace> places;
+    for (auto& [left, place] : by_departure) {
+        places.push_back(std::move(place));
+    }
+    if (places.empty()) {
+        return nullptr;
+    }
+    std::size_t dropped = 0;
+    nlohmann::json written = write_places(places, dropped);
+    note_dropped(dropped);
+    return written;
+}
+
+void ChannelsHub::go_on(const nlohmann::json& places) {
+    std::size_t dropped = 0;
+    for (PassedPlace& passed : read_places(places, dropped)) {
+        Place& place = places_[passed.key];
+        place.subscription = std::make_shared<ChannelsSubscription>(io_, session_, log_, config_);
+        place.subscription->go_on(std::move(passed));
+        place.left = ++departures_;
+    }
+    note_dropped(dropped);
+}
+
+void ChannelsHub::note_dropped(std::size_t answers) const {
+    if (answers > 0) {
+        log_->record(
+            PeerEvent::kUndeliverable,
+            std::to_string(answers) + " answers for clients that are away do not pass");
     }
 }
 

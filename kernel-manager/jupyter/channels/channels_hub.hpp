@@ -11,7 +11,9 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -28,6 +30,10 @@ enum class Replay {
     kNone,
 };
 
+/// A client that has more than this to get, or to prove that it has read it, is not asked to
+/// connect again for another program: what waits for it has to pass (kPassedPlaceBytesMax).
+inline constexpr std::size_t kPartingUnreadBytesMax = 64U << 10U;
+
 struct ChannelsClient {
     /// Who may take which place; empty: the place ends with the socket.
     std::string key;
@@ -40,7 +46,7 @@ struct ChannelsClient {
     WorkThread* work_thread = nullptr;
 };
 
-class ChannelsHub {
+class ChannelsHub : public std::enable_shared_from_this<ChannelsHub> {
  public:
     ChannelsHub(
         boost::asio::io_context& io,
@@ -58,6 +64,17 @@ class ChannelsHub {
         ChannelsClient client);
     /// The session is over: everyone gets what is on its way, a last status and this close.
     void close(http::CloseCode code, const std::string& reason);
+
+    // --- when another program is to take the server's place
+    /// What is under way for a client, for people; nullopt: nothing that could not be left.
+    std::optional<std::string> find_work() const;
+    /// Asks all clients to connect again. What they say meanwhile counts as work until
+    /// end_parting(). Precondition: each has a name; others are no returning clients.
+    void part();
+    void end_parting() { asked_ = false; }
+    /// The places of clients that are away; null: there are none.
+    nlohmann::json pass_on() const;
+    void go_on(const nlohmann::json& places);
 
     /// Why the session ended, for people.
     std::string close_reason() const;
@@ -82,6 +99,7 @@ class ChannelsHub {
     void ask_again(ChannelsSubscription& subscription, const ChannelsClient& client) const;
     void leave(const std::string& key, const std::shared_ptr<ChannelsConnection>& connection);
     void forget_oldest();
+    void note_dropped(std::size_t answers) const;
 
     boost::asio::io_context& io_;
     std::shared_ptr<session::Session> session_;
@@ -90,6 +108,8 @@ class ChannelsHub {
     std::map<std::string, Place> places_;
     std::uint64_t departures_ = 0;
     std::uint64_t unnamed_ = 0;
+    std::size_t arriving_ = 0;  // clients that wait for their place
+    bool asked_ = false;        // while they part
     bool closed_ = false;
     http::CloseCode code_ = http::CloseCode::kNormal;
     std::string reason_;

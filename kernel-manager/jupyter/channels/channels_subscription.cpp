@@ -54,6 +54,41 @@ void ChannelsSubscription::follow(std::vector<session::OutputEntry> entries) {
     }
 }
 
+void ChannelsSubscription::go_on(PassedPlace place) {
+    seen_ = place.seen;
+    parked_ = true;
+    lost_ = place.lost;
+    lost_parent_ = std::move(place.lost_parent);
+    for (PassedPlace::Answer& answer : place.answers) {
+        extra_bytes_ += answer.message.frame().size();
+        extras_.push_back({std::move(answer.message), answer.after, false});
+    }
+}
+
+PassedPlace ChannelsSubscription::pass_on() const {
+    PassedPlace place;
+    place.seen = output_.empty() ? seen_ : output_.front().sequence - 1;
+    place.lost = lost_;
+    place.lost_parent = lost_parent_;
+    for (const auto* extras : {&urgent_, &extras_}) {
+        for (const Extra& extra : *extras) {
+            place.answers.push_back({extra.message, extra.after});
+        }
+    }
+    return place;
+}
+
+bool ChannelsSubscription::unread_at_most(std::size_t bytes) const {
+    std::size_t unread = sent_bytes_ + extra_bytes_;
+    for (const session::OutputEntry& entry : output_) {
+        if (unread > bytes) {
+            break;
+        }
+        unread += entry.message.frame().size();
+    }
+    return unread <= bytes;
+}
+
 std::uint64_t ChannelsSubscription::attach(Wake wake) {
     detach(attachment_);
     hold_timer_.cancel();

@@ -8,6 +8,7 @@
 // thread.
 #pragma once
 
+#include "kernel-manager/jupyter/channels/channels_passing.hpp"
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/output/output_observer.hpp"
@@ -56,6 +57,8 @@ class ChannelsSubscription final : public session::OutputObserver,
     void begin_now(std::vector<session::OutputEntry> past);
     /// With what the journal keeps after this sequence number.
     void begin_after(std::uint64_t sequence);
+    /// Where another program in the server's process has left it. The client is away.
+    void go_on(PassedPlace place);
 
     // --- the client's socket
     /// Something can be sent: called at most once per next() that had nothing.
@@ -84,7 +87,11 @@ class ChannelsSubscription final : public session::OutputObserver,
     /// back. Answers are kept.
     void park();
     bool parked() const { return parked_; }
+    /// For another program; without the key. Precondition: the client is away.
+    PassedPlace pass_on() const;
 
+    /// The client has at most so many bytes still to get, or to prove that it has read them.
+    bool unread_at_most(std::size_t bytes) const;
     /// Everything that was sent is proved to be read.
     bool settled() const { return sent_.empty(); }
     std::size_t waiting() const { return output_.size(); }

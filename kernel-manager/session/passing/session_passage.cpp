@@ -191,7 +191,7 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
         return "it is paused";
     }
     // A client of a command comes back to it.
-    if (parts_.life.clients().count() > parts_.commands.attached()) {
+    if (parts_.life.clients().staying() > parts_.commands.attached()) {
         return "a client is connected";
     }
     return std::nullopt;

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/upgrade/upgrade.hpp"
 
-#include "kernel-manager/cli/upgrade/service_notice.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_news.hpp"
-#include "kernel-manager/cli/upgrade/upgrade_signal.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 
-#include <pthread.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
@@ -29,7 +17,6 @@ namespace cellkeep::cli {
 namespace {
 
 using namespace std::chrono_literals;
-using cellkeep::test::TemporaryDirectory;
 using News = Upgrade::News;
 using Texts = std::vector<std::string>;
 
@@ -46,6 +33,9 @@ struct FakeServer {
     bool drains = true;
     std::function<void()> while_paused = [] {};
     Status left = ok();
+    std::function<void()> while_parting = [] {};
+    bool parts = true;
+    int partings = 0;
     int pauses = 0;
     int resumes = 0;
     int leaves = 0;
@@ -76,6 +66,16 @@ struct FakeServer {
                     ++pauses;
                     while_paused();
                     boost::asio::post(io, [this, done = std::move(done)] { done(drains); });
+                },
+            .part =
+                [this](std::chrono::milliseconds patience, std::function<void(bool)> done) {
+                    CHECK(patience == kUpgradePartingPatience);
+                    CHECK(at_work.empty());
+                    CHECK(in_the_way.empty());
+                    CHECK(drains);
+                    ++partings;
+                    while_parting();
+                    boost::asio::post(io, [this, done = std::move(done)] { done(parts); });
                 },
             .resume = [this] { ++resumes; },
             .leave =
@@ -110,6 +110,7 @@ TEST_CASE("a server with nothing in the way is left", "[cli][upgrade]") {
     CHECK(server.news() == Texts{"leaving"});
     CHECK(server.told[0].second == Texts{"2.0"});
     CHECK(server.pauses == 1);
+    CHECK(server.partings == 1);
     CHECK(server.leaves == 1);
     CHECK(server.resumes == 0);
     // It has left.
@@ -196,6 +197,78 @@ TEST_CASE("a session that the last request makes is waited for", "[cli][upgrade]
     server.run();
     CHECK(server.news() == Texts{"waiting", "leaving"});
     CHECK(server.pauses == 2);
+}
+
+TEST_CASE("what clients ask for while they part is done first", "[cli][upgrade]") {
+    FakeServer server;
+    server.parts = GENERATE(true, false);
+    server.while_parting = [&server] {
+        if (server.partings == 1) {
+            server.at_work = {"ses_1 (code runs)"};
+        }
+    };
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.leaves == 0);
+            server.at_work.clear();
+            server.parts = true;
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.told[0].second == Texts{"ses_1 (code runs)"});
+    CHECK(server.pauses == 2);
+    CHECK(server.partings == 2);
+    CHECK(server.resumes == 1);
+}
+
+TEST_CASE("a client that does not go is waited for without a pause", "[cli][upgrade]") {
+    FakeServer server;
+    server.parts = false;
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.leaves == 0);
+            server.parts = true;
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.told[0].second == Texts{"a client that does not close its connection"});
+    CHECK(server.partings == 2);
+}
+
+TEST_CASE("a session that ends while its client parts is waited for", "[cli][upgrade]") {
+    FakeServer server;
+    server.while_parting = [&server] {
+        if (server.partings == 1) {
+            server.in_the_way = {"a session that begins or ends"};
+        }
+    };
+    server.on_news = [&server](News news) {
+        if (news == News::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.leaves == 0);
+            server.in_the_way.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == Texts{"waiting", "leaving"});
+    CHECK(server.partings == 2);
+}
+
+TEST_CASE("no client is asked to go while something else keeps the server", "[cli][upgrade]") {
+    FakeServer server;
+    SECTION("a request that is not answered") {
+        server.drains = false;
+    }
+    SECTION("the program") {
+        server.answer = Error(ErrorCode::kUnavailable, "too old");
+    }
+    server.run();
+    CHECK(server.news() == Texts{"refused"});
+    CHECK(server.partings == 0);
 }
 
 TEST_CASE("requests that are not answered in time end the pause", "[cli][upgrade]") {
@@ -285,6 +358,11 @@ TEST_CASE("nothing comes of an upgrade when the server ends", "[cli][upgrade]") 
         server.run();
         CHECK(server.told.empty());
     }
+    SECTION("while clients go") {
+        server.while_parting = [&server] { server.upgrade->stop(); };
+        server.run();
+        CHECK(server.told.empty());
+    }
     SECTION("before") {
         server.upgrade->stop();
         server.run();
@@ -310,90 +388,6 @@ TEST_CASE("the log has the reason of a refusal, and its hint", "[cli][upgrade]")
     CHECK_FALSE(describe_news(News::kRefused, {"why"}).contains("hint"));
     CHECK(describe_news(News::kAlready, {})["outcome"] == "already_under_way");
     CHECK(describe_news(News::kLeaving, {"2.0"})["to"] == "2.0");
-}
-
-/// A manager's socket.
-class Manager {
- public:
-    explicit Manager(const std::string& path, bool is_abstract = false)
-        : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        std::memcpy(address.sun_path, path.c_str(), path.size());
-        if (is_abstract) {
-            address.sun_path[0] = '\0';
-        }
-        const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-        REQUIRE(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), bytes) == 0);
-        REQUIRE(::setenv("NOTIFY_SOCKET", path.c_str(), 1) == 0);
-    }
-    Manager(const Manager&) = delete;
-    Manager& operator=(const Manager&) = delete;
-    ~Manager() { (void)::unsetenv("NOTIFY_SOCKET"); }
-
-    std::string read() {
-        std::array<char, 256> text{};
-        const ssize_t got = ::recv(fd_.get(), text.data(), text.size(), MSG_DONTWAIT);
-        return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
-    }
-
- private:
-    UniqueFd fd_;
-};
-
-TEST_CASE("a service manager hears what the server says", "[cli][upgrade]") {
-    const TemporaryDirectory directory;
-    const bool is_abstract = GENERATE(false, true);
-    Manager manager(
-        (is_abstract ? "@cellkeep-" + std::to_string(::getpid()) : directory.path()) + "/n",
-        is_abstract);
-    REQUIRE(notify_manager(ready_notice("serves")).has_value());
-    CHECK(manager.read() == "READY=1\nSTATUS=serves\n");
-    const std::chrono::steady_clock::time_point at(1'234'567us);
-    REQUIRE(notify_manager(reloading_notice(at)).has_value());
-    CHECK(manager.read() == "RELOADING=1\nMONOTONIC_USEC=1234567\n");
-    REQUIRE(notify_manager(stopping_notice()).has_value());
-    CHECK(manager.read() == "STOPPING=1\n");
-}
-
-TEST_CASE("without a manager, or with one that is not there, nothing is said", "[cli][upgrade]") {
-    CHECK(notify_manager(stopping_notice()).has_value());
-    const std::string path = GENERATE(
-        as<std::string>(),
-        "",
-        "relative",
-        "/nowhere/notify",
-        "@nobody-binds-this",
-        std::string(200, '/'));
-    CAPTURE(path);
-    REQUIRE(::setenv("NOTIFY_SOCKET", path.c_str(), 1) == 0);
-    CHECK(notify_manager(stopping_notice()).error().code() == ErrorCode::kUnavailable);
-    (void)::unsetenv("NOTIFY_SOCKET");
-}
-
-TEST_CASE("a signal that comes before the server looks is not lost", "[cli][upgrade]") {
-    sigset_t before;
-    REQUIRE(::pthread_sigmask(SIG_BLOCK, nullptr, &before) == 0);
-    REQUIRE(hold_upgrade_signal().has_value());
-    REQUIRE(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
-    boost::asio::io_context io(1);
-    int came = 0;
-    std::shared_ptr<UpgradeSignal> signal;
-    auto made = UpgradeSignal::create(io, [&] {
-        if (++came == 2) {
-            signal->stop();
-        } else {
-            // Two that come at once are one.
-            CHECK(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
-            CHECK(::pthread_kill(::pthread_self(), SIGUSR2) == 0);
-        }
-    });
-    REQUIRE(made.has_value());
-    signal = std::move(made).value();
-    signal->start();
-    (void)io.run_for(20s);
-    CHECK(came == 2);
-    REQUIRE(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/channels/channels_connection.hpp"
 
-#include "kernel-manager/jupyter/channels/channels_hub.hpp"
 #include "protocol/frame.hpp"
-#include "tests/unit/jupyter/fake_socket.hpp"
-#include "tests/unit/jupyter/journal_session.hpp"
+#include "tests/unit/jupyter/hub_fixture.hpp"
 
-#include <boost/asio/co_spawn.hpp>
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -20,61 +17,6 @@ using http::CloseCode;
 using http::WebSocketKind;
 using protocol::Channel;
 using protocol::Message;
-
-Message make_request(
-    const std::string& type = "execute_request", Channel channel = Channel::kShell) {
-    return Message::make(
-        channel,
-        protocol::make_header(type, "client", "user"),
-        nlohmann::json::object(),
-        {{"code", "1"}});
-}
-
-/// A hub with clients that the test plays.
-struct HubFixture {
-    explicit HubFixture(std::chrono::milliseconds settle_max = std::chrono::minutes(1)) {
-        SubscriptionConfig config;
-        config.settle_max = settle_max;
-        hub = std::make_shared<ChannelsHub>(io, session, nullptr, config);
-    }
-    HubFixture(const HubFixture&) = delete;
-    HubFixture& operator=(const HubFixture&) = delete;
-    /// A real session releases the sender of a request once it has answered; the fake one does not.
-    ~HubFixture() { session->submitted.clear(); }
-
-    std::shared_ptr<FakeSocket> connect(
-        const std::string& key, Replay replay = Replay::kPlace, std::string since = {}) {
-        auto socket = std::make_shared<FakeSocket>(io);
-        ChannelsClient client;
-        client.key = key;
-        client.replay = replay;
-        client.style.framing = Framing::kV1;
-        client.work_thread = work_thread;
-        if (!since.empty()) {
-            client.since = std::move(since);
-        }
-        boost::asio::co_spawn(
-            io,
-            ChannelsHub::serve(hub, socket, std::move(client)),
-            [this](std::exception_ptr thrown) {
-                REQUIRE_FALSE(thrown);
-                ++ended;
-            });
-        settle();
-        return socket;
-    }
-    /// Runs everything that is ready.
-    void settle() {
-        io.restart();
-        (void)io.poll();
-    }
-
-    boost::asio::io_context io{1};
-    std::shared_ptr<JournalSession> session = std::make_shared<JournalSession>();
-    std::shared_ptr<ChannelsHub> hub;
-    WorkThread* work_thread = nullptr;
-    int ended = 0;
-};
 
 TEST_CASE("messages that another thread reads stay in order", "[channels][connection][limits]") {
     // http::kTextReadAtOnceBytesMax
@@ -143,7 +85,7 @@ TEST_CASE("requests go in and answers come out", "[channels][connection]") {
 
 TEST_CASE("a client counts as connected while its socket is open", "[channels][connection]") {
     HubFixture f;
-    const auto connections = [&f] { return f.session->clients.use_count() - 1; };
+    const auto connections = [&f] { return f.session->returning_clients.use_count() - 1; };
     CHECK(connections() == 0);
     const auto socket = f.connect("a");
     CHECK(connections() == 1);

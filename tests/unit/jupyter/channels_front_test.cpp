@@ -223,6 +223,36 @@ TEST_CASE("a server that shuts down says so", "[channels][front]") {
     CHECK_FALSE(socket->reason.empty());
 }
 
+TEST_CASE("clients of all sessions part, and their places pass", "[channels][front]") {
+    FrontFixture f;
+    const session::Session& session = *f.backend.session;
+    CHECK_FALSE(f.front.find_work(session).has_value());
+    http::Request request = FrontFixture::make_request();
+    request.target.query["session_id"] = "s";
+    CHECK(std::get<http::WebSocketUpgrade>(f.open(request).body).outlasts_pause);
+    const auto socket = f.connect(request);
+    socket->prove(socket->got.size());
+    f.front.part();
+    CHECK(socket->asked_to_leave == CloseCode::kServiceRestart);
+    CHECK(f.front.find_work(session).has_value());
+    socket->cut();
+    f.settle();
+    f.front.end_parting();
+    CHECK_FALSE(f.front.find_work(session).has_value());
+    (void)f.backend.session->say("meanwhile");
+    nlohmann::json passed = f.front.pass_on();
+    REQUIRE(passed.size() == 1);
+    CHECK(f.front.pass_on().empty());
+    f.settle();
+    CHECK(f.io.stopped());  // nothing of it waits any more
+    passed["ses_that_was_not_taken_over"] = passed[kKernel] = *passed.begin();
+    passed.erase(session.id());
+    ChannelsFront next(f.io, f.backend);
+    next.go_on(passed);
+    CHECK(next.pass_on().size() == 1);
+    CHECK_THROWS_AS(next.go_on({{kKernel, 7}}), nlohmann::json::exception);
+}
+
 TEST_CASE("the route is where Jupyter clients look for it", "[channels][front]") {
     FrontFixture f;
     http::Router router;

@@ -31,6 +31,7 @@ class FakeSession : public session::Session {
     std::string connection_file;
     session::KernelState kernel_state = session::KernelState::kIdle;
     std::shared_ptr<void> clients = std::make_shared<char>();
+    std::shared_ptr<void> returning_clients = std::make_shared<char>();
     std::optional<protocol::Message> open_question;  // what question() answers
     std::function<void()> on_resume;
     /// Before the observers see it.
@@ -56,6 +57,7 @@ class FakeSession : public session::Session {
     void resume_output() override;
     const session::OutputJournal& journal() const override;
     std::shared_ptr<void> connect_client() override { return clients; }
+    std::shared_ptr<void> connect_returning_client() override { return returning_clients; }
     std::optional<protocol::Message> question() const override { return open_question; }
     void set_connection_file(std::string path) override { connection_file = std::move(path); }
     Result<std::shared_ptr<session::Execution>> begin(session::ExecutionRequest) override;

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,7 +26,11 @@ class FakeListener : public SessionListener {
     void on_session_closed(const std::string& id) override {
         steps_.push_back(name_ + " leaves " + id);
     }
+    std::optional<std::string> find_work(const Session& session) const override {
+        return session.id() == serves ? std::optional(name_ + " serves") : std::nullopt;
+    }
     bool refuses = false;
+    std::string serves;  // the id of a session
 
  private:
     std::string name_;
@@ -66,6 +71,21 @@ TEST_CASE_METHOD(RegistryFixture, "sessions are found by both ids", "[service][r
     CHECK(registry.find("") == nullptr);
     REQUIRE(registry.list().size() == 2);
     CHECK(registry.list().front()->id() == "a");  // oldest first
+}
+
+TEST_CASE_METHOD(
+    RegistryFixture, "what a front end does is a session's work", "[service][registry]") {
+    REQUIRE(add("a", 0).has_value());
+    REQUIRE(add("b", 1).has_value());
+    const auto work = [this](std::size_t at) {
+        return registry.find_work(*registry.entries()[at].session);
+    };
+    CHECK_FALSE(work(0));
+    two.serves = "a";
+    CHECK(work(0) == "two serves");
+    CHECK_FALSE(work(1));
+    one.serves = "a";
+    CHECK(work(0) == "one serves");
 }
 
 TEST_CASE_METHOD(RegistryFixture, "a listener may refuse a session", "[service][registry]") {

@@ -118,6 +118,21 @@ TEST_CASE_METHOD(LifeFixture, "the end of what kept it brings a look", "[session
         client.reset();
         CHECK(waits());
     }
+    SECTION("a client that would come back") {
+        auto returning = life.connect_returning_client();
+        auto staying = life.connect_client();
+        CHECK(life.clients().count() == 2);
+        CHECK(life.clients().staying() == 1);
+        staying.reset();
+        CHECK(life.clients().count() == 1);
+        CHECK(life.clients().staying() == 0);
+        life.review();
+        CHECK_FALSE(waits());
+        returning.reset();
+        CHECK(life.clients().count() == 0);
+        CHECK(life.clients().staying() == 0);
+        CHECK(waits());
+    }
     SECTION("nothing kept it: no look") {
         life.review_if_kept();
         CHECK_FALSE(waits());
