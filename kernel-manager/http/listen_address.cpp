@@ -117,4 +117,18 @@ Result<ListenAddress> address_of(const UniqueFd& socket) {
     return address;
 }
 
+Status check_connection(const UniqueFd& socket) {
+    int type = 0;
+    int listens = 0;
+    socklen_t bytes = sizeof type;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
+        ::getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 ||
+        type != SOCK_STREAM || listens != 0) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "descriptor " + std::to_string(socket.get()) + " is no connection");
+    }
+    return ok();
+}
+
 }  // namespace cellkeep::http

@@ -81,11 +81,14 @@ struct Listener::State {
     Status open();
     /// Takes a socket that listens.
     Status take(InheritedSocket inherited);
+    void begin(ByteStream::Socket socket);
+    void begin_passed(UniqueFd connection);
     asio::io_context& io;
     const Application& application;
     ListenAddress address;
     asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
     std::optional<UnixSocketFile> file;
+    std::vector<UniqueFd> passed;  // connections that begin with this listener
     std::shared_ptr<TlsContext> tls;
     asio::steady_timer sweeper;
     std::shared_ptr<ConnectionRegistry> registry;
@@ -148,7 +151,41 @@ Status Listener::State::take(InheritedSocket inherited) {
     }
     close_on_exec(inherited.fd.release());
     file = std::move(inherited.file);
+    if (!tls) {
+        // They speak in the clear.
+        passed = std::move(inherited.connections);
+    }
     return ok();
+}
+
+void Listener::State::begin(ByteStream::Socket socket) {
+    const std::size_t open = registry->open().size();
+    const std::size_t maximum = registry->limits().connections_max;
+    if (open >= maximum + kRefusedAtOnceMax) {
+        return;  // the socket closes here
+    }
+    ByteStream::Peer peer = describe_peer(socket);
+    auto stream = std::make_shared<ByteStream>(std::move(socket), std::move(peer), tls);
+    std::make_shared<Connection>(
+        std::move(stream),
+        application,
+        registry,
+        open >= maximum ? ConnectionAdmission::kServerFull : ConnectionAdmission::kServe)
+        ->start();
+    if (open == 0) {
+        sweeper.cancel();  // it waits for the first connection
+    }
+}
+
+void Listener::State::begin_passed(UniqueFd connection) {
+    const asio::generic::stream_protocol protocol(acceptor.local_endpoint().protocol());
+    ByteStream::Socket socket(io);
+    boost::system::error_code error;
+    (void)socket.assign(protocol, connection.get(), error);
+    if (!error) {
+        (void)connection.release();
+        begin(std::move(socket));
+    }
 }
 
 Result<std::unique_ptr<Listener>> Listener::create(
@@ -168,6 +205,9 @@ Result<std::unique_ptr<Listener>> Listener::create(
 }
 
 void Listener::start() {
+    for (UniqueFd& connection : std::exchange(state_->passed, {})) {
+        state_->begin_passed(std::move(connection));
+    }
     asio::co_spawn(
         state_->io, [this] { return accept_loop(); }, asio::detached);
     asio::co_spawn(
@@ -193,22 +233,7 @@ asio::awaitable<void> Listener::accept_loop() {
             continue;
         }
         close_on_exec(socket.native_handle());
-        const std::size_t open = state_->registry->open().size();
-        const std::size_t maximum = state_->registry->limits().connections_max;
-        if (open >= maximum + kRefusedAtOnceMax) {
-            continue;  // the socket closes here
-        }
-        ByteStream::Peer peer = describe_peer(socket);
-        auto stream = std::make_shared<ByteStream>(std::move(socket), std::move(peer), state_->tls);
-        std::make_shared<Connection>(
-            std::move(stream),
-            state_->application,
-            state_->registry,
-            open >= maximum ? ConnectionAdmission::kServerFull : ConnectionAdmission::kServe)
-            ->start();
-        if (open == 0) {
-            state_->sweeper.cancel();  // it waits for the first connection
-        }
+        state_->begin(std::move(socket));
     }
 }
 
@@ -241,6 +266,7 @@ asio::awaitable<void> Listener::sweep_loop() {
 
 void Listener::pause(std::chrono::milliseconds patience, std::function<void(bool)> done) {
     state_->paused = true;
+    state_->registry->set_paused(true);
     boost::system::error_code ignored;  // Ignored: then one more is accepted, and told to finish.
     (void)state_->acceptor.cancel(ignored);
     drain_for(Until::kPaused, patience, std::move(done));
@@ -265,7 +291,8 @@ void Listener::drain_for(
 bool Listener::is_drained(Until until) const {
     const auto& open = state_->registry->open();
     return std::all_of(open.begin(), open.end(), [until](const Connection* connection) {
-        return until == Until::kPaused && connection->outlasts_pause();
+        return connection->is_resting() ||
+               (until == Until::kPaused && connection->outlasts_pause());
     });
 }
 
@@ -275,7 +302,7 @@ asio::awaitable<void> Listener::drain(
     const auto registry = state_->registry;
     for (auto now = Clock::now(); !is_drained(until) && now < deadline; now = Clock::now()) {
         for (Connection* connection : registry->open()) {
-            connection->finish_at_rest(now);
+            connection->come_to_rest(now);
         }
         timer.expires_after(kStopPeriod);
         (void)co_await timer.async_wait(kAwait);  // Ignored: nobody cancels it.
@@ -285,16 +312,25 @@ asio::awaitable<void> Listener::drain(
 
 void Listener::resume() {
     state_->paused = false;
+    state_->registry->set_paused(false);
+    for (Connection* connection : state_->registry->open()) {
+        connection->go_on();
+    }
     state_->gate.cancel();
 }
 
-Result<InheritedSocket> Listener::pass_on() {
+Result<InheritedSocket> Listener::pass_on(std::size_t connections_max) {
     InheritedSocket passed;
     passed.fd.reset(::fcntl(state_->acceptor.native_handle(), F_DUPFD_CLOEXEC, 3));
     if (!passed.fd) {
         return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
     }
     passed.file = std::exchange(state_->file, std::nullopt);
+    for (Connection* connection : state_->registry->open()) {
+        if (connection->is_resting() && passed.connections.size() < connections_max) {
+            passed.connections.push_back(connection->pass_on());
+        }
+    }
     return passed;
 }
 

@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cellkeep::http {
 
@@ -79,10 +80,13 @@ std::string to_text(const ListenAddress& address);
 struct InheritedSocket {
     UniqueFd fd;                         // invalid: none
     std::optional<UnixSocketFile> file;  // of a Unix socket whose path is ours to remove
+    std::vector<UniqueFd> connections;   // of clients that wait for an answer or for nothing
 };
 /// Where it listens. kInvalidArgument if it does not, or is neither of TCP nor a Unix socket with
 /// a path.
 Result<ListenAddress> address_of(const UniqueFd& socket);
+/// kInvalidArgument if it is no stream socket, or one that listens.
+Status check_connection(const UniqueFd& socket);
 
 class ConnectionRegistry;
 
@@ -108,17 +112,19 @@ class Listener {
     /// finish it, at most `patience`. Then calls `stopped`, once.
     void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
-    /// New connections wait in the kernel's queue, and those that wait for a request are closed;
-    /// those that are answering one finish it. `done` learns whether all are gone in time, but for
-    /// the WebSockets that outlast a pause (WebSocketUpgrade).
+    /// New connections wait in the kernel's queue, and new requests in the sockets of connections,
+    /// which rest; those that are answering one finish it. One with TLS is closed when it waits for
+    /// a request. `done` learns whether all rest or are gone in time, but for the WebSockets that
+    /// outlast a pause (WebSocketUpgrade).
     void pause(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// In a pause, when those WebSockets are being closed: `done` learns whether no connection is
-    /// left in time.
+    /// left in time, but for those that rest.
     void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// After pause(): serves again.
     void resume();
-    /// The socket, for another program. It goes on listening when this listener stops.
-    Result<InheritedSocket> pass_on();
+    /// The socket, for another program. It goes on listening when this listener stops. In a pause
+    /// with the connections that rest, but no more than so many of them.
+    Result<InheritedSocket> pass_on(std::size_t connections_max);
 
     std::uint16_t port() const;
     /// "http://127.0.0.1:8888", "https://…", "unix:/path".

@@ -185,13 +185,14 @@ void Listeners::resume() {
     }
 }
 
-Result<InheritedSockets> Listeners::pass_on() {
+Result<InheritedSockets> Listeners::pass_on(std::size_t connections_max) {
     InheritedSockets passed;
     for (std::size_t at = 0; at < listeners_.size(); ++at) {
         InheritedSockets::Entry entry;
         entry.address = places_[at].address;
         entry.of_manager = places_[at].of_manager;
-        BOOST_OUTCOME_TRY(entry.socket, listeners_[at]->pass_on());
+        BOOST_OUTCOME_TRY(entry.socket, listeners_[at]->pass_on(connections_max));
+        connections_max -= entry.socket.connections.size();
         BOOST_OUTCOME_TRY(passed.add(std::move(entry)));
     }
     return passed;

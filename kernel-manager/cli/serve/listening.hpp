@@ -62,8 +62,8 @@ class Listeners {
     void wait_until_empty(
         std::chrono::milliseconds patience, const std::function<void(bool)>& done);
     void resume();
-    /// The sockets, for another program.
-    Result<InheritedSockets> pass_on();
+    /// The sockets, for another program, and up to so many connections. In a pause.
+    Result<InheritedSockets> pass_on(std::size_t connections_max);
     /// As Listener::stop(), of all.
     void stop(std::chrono::milliseconds patience, const std::function<void()>& stopped);
     /// Each with the base URL ("http://127.0.0.1:8888/user/anna/"); one for programs first.

@@ -274,7 +274,8 @@ void Server::look_for_late_signal() {
 
 Status Server::leave(int format) {
     BOOST_OUTCOME_TRY(service_->prepare_passing());
-    auto sockets = listeners_->pass_on();
+    const bool connections = format >= kHandOverFormatOfConnections;
+    auto sockets = listeners_->pass_on(connections ? kPassedConnectionsMax : 0);
     if (sockets.has_error()) {
         service_->cancel_passing();
         return std::move(sockets).error();

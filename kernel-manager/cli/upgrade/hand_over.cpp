@@ -46,14 +46,36 @@ std::optional<T> find_value(const json& object, const char* name) {
 }
 
 /// Takes an open descriptor.
-Result<UniqueFd> take_descriptor(const json& object, const char* name) {
-    const auto fd = find_value<int>(object, name);
+Result<UniqueFd> take_number(std::optional<int> fd, const char* name) {
     if (!fd || *fd < kFirstPassed || ::fcntl(*fd, F_SETFD, FD_CLOEXEC) != 0) {
         return Error(
             ErrorCode::kInvalidArgument,
             std::string("take-over: \"") + name + "\" names no open descriptor");
     }
     return UniqueFd(*fd);
+}
+
+Result<UniqueFd> take_descriptor(const json& object, const char* name) {
+    return take_number(find_value<int>(object, name), name);
+}
+
+/// None if the program that left it knows of none.
+Result<std::vector<UniqueFd>> take_connections(const json& object) {
+    std::vector<UniqueFd> taken;
+    const json numbers = object.value("connections", json::array());
+    if (!numbers.is_array() || numbers.size() > kPassedConnectionsMax) {
+        return not_a_hand_over(
+            "\"connections\" is no list of up to " + std::to_string(kPassedConnectionsMax));
+    }
+    taken.reserve(numbers.size());
+    for (const json& number : numbers) {
+        const auto fd =
+            number.is_number_integer() ? std::optional(number.get<int>()) : std::optional<int>();
+        BOOST_OUTCOME_TRY(auto connection, take_number(fd, "connections"));
+        BOOST_OUTCOME_TRY(http::check_connection(connection));
+        taken.push_back(std::move(connection));
+    }
+    return taken;
 }
 
 Status take_socket(const json& object, InheritedSockets& sockets) {
@@ -75,6 +97,7 @@ Status take_socket(const json& object, InheritedSockets& sockets) {
         }
         BOOST_OUTCOME_TRY(entry.socket.file, http::UnixSocketFile::adopt(found.path));
     }
+    BOOST_OUTCOME_TRY(entry.socket.connections, take_connections(object));
     return sockets.add(std::move(entry));
 }
 
@@ -131,6 +154,9 @@ std::vector<int> HandOver::descriptors() const {
     std::vector<int> all{state_lock.get()};
     for (const auto& entry : sockets.entries()) {
         all.push_back(entry.socket.fd.get());
+        for (const UniqueFd& connection : entry.socket.connections) {
+            all.push_back(connection.get());
+        }
     }
     const std::vector<int> passed = session::descriptors_of(sessions);
     all.insert(all.end(), passed.begin(), passed.end());
@@ -140,9 +166,14 @@ std::vector<int> HandOver::descriptors() const {
 std::string to_text(const HandOver& hand_over, int sessions) {
     json sockets = json::array();
     for (const auto& entry : hand_over.sockets.entries()) {
+        json connections = json::array();
+        for (const UniqueFd& connection : entry.socket.connections) {
+            connections.push_back(connection.get());
+        }
         sockets.push_back(
             {{"address", entry.address},
              {"fd", entry.socket.fd.get()},
+             {"connections", std::move(connections)},
              {"owns_path", entry.socket.file.has_value()},
              {"of_manager", entry.of_manager}});
     }

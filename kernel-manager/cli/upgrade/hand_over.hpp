@@ -26,6 +26,7 @@ inline constexpr int kHandOverFormat = 3;
 inline constexpr int kHandOverFormatFirst = 1;
 inline constexpr int kHandOverFormatOfSessions = 2;
 inline constexpr int kHandOverFormatOfCommands = 3;
+inline constexpr int kHandOverFormatOfConnections = 3;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
 /// Of the sessions together.
 inline constexpr std::size_t kPassedBytesMax = 1U << 30U;

@@ -16,6 +16,8 @@
 namespace cellkeep::cli {
 
 inline constexpr std::size_t kInheritedSocketsMax = 16;
+/// Connections that pass to another program, of all listeners together. The others are closed.
+inline constexpr std::size_t kPassedConnectionsMax = 2048;
 
 class InheritedSockets {
  public:

@@ -58,7 +58,8 @@ Connection::Connection(
       admission_(admission),
       wire_(std::make_shared<Wire>(std::move(stream), registry_->limits())),
       reader_(std::make_shared<RequestReader>(wire_)),
-      sender_(std::make_unique<ResponseSender>(wire_)) {
+      sender_(std::make_unique<ResponseSender>(wire_)),
+      rest_(wire_->stream->get_executor()) {
     registry_->open().insert(this);
 }
 
@@ -89,14 +90,45 @@ void Connection::finish() {
     if (websocket_) {
         websocket_->close(CloseCode::kServiceRestart, kStopReason);
     }
-    if (waiting_ || tunnel_) {
+    if (waiting_ || tunnel_ || resting_) {
+        rest_.cancel();
         abort();
     } else if (watch_) {
         watch_->announce_closing();
     }
 }
 
-void Connection::finish_at_rest(Clock::time_point now) {
+bool Connection::must_rest() const {
+    return registry_->paused() && !finishing_ && !wire_->stream->has_tls();
+}
+
+asio::awaitable<void> Connection::rest() {
+    wire_->deadline.clear();
+    resting_ = true;
+    rest_.expires_at(Clock::time_point::max());
+    (void)co_await rest_.async_wait(kAwait);  // Ignored: that is how it ends.
+    resting_ = false;
+}
+
+void Connection::go_on() {
+    rest_.cancel();
+}
+
+UniqueFd Connection::pass_on() {
+    finishing_ = true;
+    rest_.cancel();
+    return wire_->stream->release();
+}
+
+void Connection::come_to_rest(Clock::time_point now) {
+    if (must_rest() && !websocket_ && !tunnel_) {
+        if (waiting_) {
+            wire_->stream->cancel();
+        } else if (!resting_ && watch_) {
+            watch_->announce_closing();
+        }
+        return;
+    }
     const bool is_new = !served_ && now < opened_ + kFirstRequestPatience;
     if (finishing_ || outlasts_pause() || is_new || (waiting_ && wire_->stream->has_input())) {
         return;
@@ -143,11 +175,22 @@ asio::awaitable<bool> Connection::await_first_byte() {
     if (reader_->bytes_ahead() > 0) {
         co_return true;
     }
-    waiting_ = true;
-    wire_->deadline.set(wire_->limits.idle_timeout);
-    const boost::system::error_code error = co_await reader_->receive_ahead(kReadBytes);
-    waiting_ = false;
-    co_return !error && !finishing_;
+    for (;;) {
+        while (must_rest()) {
+            co_await rest();
+        }
+        if (finishing_) {
+            co_return false;
+        }
+        waiting_ = true;
+        wire_->deadline.set(wire_->limits.idle_timeout);
+        const boost::system::error_code error = co_await reader_->receive_ahead(kReadBytes);
+        waiting_ = false;
+        const bool is_asked_to_rest = error == asio::error::operation_aborted && must_rest();
+        if (!is_asked_to_rest || wire_->deadline.expired()) {
+            co_return !error && !finishing_;
+        }
+    }
 }
 
 asio::awaitable<Connection::Next> Connection::serve_one() {

@@ -15,6 +15,7 @@
 #include "kernel-manager/http/websocket/websocket_session.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <memory>
@@ -44,6 +45,9 @@ class ConnectionRegistry {
     const AccessLog& log() const { return log_; }
     bool stopping() const { return stopping_; }
     void set_stopping() { stopping_ = true; }
+    /// In a pause no request is read (Listener::pause).
+    bool paused() const { return paused_; }
+    void set_paused(bool paused) { paused_ = paused; }
     ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
 
@@ -52,6 +56,7 @@ class ConnectionRegistry {
     AccessLog log_;
     ArrivalMemory arrivals_;
     bool stopping_ = false;
+    bool paused_ = false;
     std::set<Connection*> open_;
 };
 
@@ -78,9 +83,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Closes it now if it waits for a request; otherwise after the answer that is on its way. The
     /// client of a WebSocket is asked to come back later.
     void finish();
-    /// finish(), unless a request is about to come: something has arrived that was not read, or the
-    /// connection is younger than kFirstRequestPatience and has had none; or it outlasts a pause.
-    void finish_at_rest(std::chrono::steady_clock::time_point now);
+    /// For a pause. One without TLS rests, once its request is answered: what comes next stays
+    /// unread in its socket. Of the others: finish(), unless a request is about to come (something
+    /// has arrived that was not read, or the connection is younger than kFirstRequestPatience and
+    /// has had none), or it outlasts a pause.
+    void come_to_rest(std::chrono::steady_clock::time_point now);
+    bool is_resting() const { return resting_; }
+    /// The pause is over.
+    void go_on();
+    /// The socket of a connection that rests, for another program; here it has ended. Its client
+    /// notices nothing.
+    UniqueFd pass_on();
     /// It is a WebSocket that Listener::pause() leaves open.
     bool outlasts_pause() const { return websocket_ && outlasts_pause_; }
     /// Closes it now.
@@ -92,6 +105,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<void> run();
     boost::asio::awaitable<bool> open_stream();
     boost::asio::awaitable<bool> await_first_byte();
+    bool must_rest() const;
+    boost::asio::awaitable<void> rest();
     boost::asio::awaitable<Next> serve_one();
     boost::asio::awaitable<Next> refuse_head(HeadFailure failure);
     /// The request whose head has been read. `route` stays null if it gets the refusal.
@@ -116,8 +131,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::chrono::steady_clock::time_point started_;
     bool finishing_ = false;
     bool waiting_ = false;  // for the first byte of a request
-    bool tunnel_ = false;   // the connection is one
-    bool served_ = false;   // a request
+    bool resting_ = false;  // until rest_, which never goes off, is cancelled
+    boost::asio::steady_timer rest_;
+    bool tunnel_ = false;  // the connection is one
+    bool served_ = false;  // a request
     bool outlasts_pause_ = false;
 };
 

@@ -125,6 +125,15 @@ void ByteStream::end_sending() {
     }
 }
 
+bool ByteStream::has_tls() const {
+    return transport_->has_tls();
+}
+
+UniqueFd ByteStream::release() {
+    boost::system::error_code error;  // Ignored: then there is no socket, and the result is empty.
+    return UniqueFd(transport_->socket().release(error));
+}
+
 bool ByteStream::has_input() const {
     int bytes = 0;
     return ::ioctl(transport_->socket().native_handle(), FIONREAD, &bytes) == 0 && bytes > 0;

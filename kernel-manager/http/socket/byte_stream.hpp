@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/http/socket/tls.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -74,6 +75,10 @@ class ByteStream {
     void end_sending();
     /// Ends both directions and the operations that are waiting.
     void close();
+    bool has_tls() const;
+    /// The socket, for another owner, which goes on with what has come and was not read. This one
+    /// is closed then, and the peer notices nothing. Not with TLS, whose state is here.
+    UniqueFd release();
     /// Something has come that nobody has read.
     bool has_input() const;
 

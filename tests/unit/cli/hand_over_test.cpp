@@ -59,6 +59,7 @@ HandOver make_hand_over(const TemporaryDirectory& directory) {
     auto file = http::UnixSocketFile::adopt(path);
     REQUIRE(file.has_value());
     entry.socket.file = std::move(file).value();
+    entry.socket.connections.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(made.sockets.add(std::move(entry)).has_value());
     return made;
 }
@@ -76,7 +77,8 @@ TEST_CASE("what is handed over arrives, with its descriptors", "[cli][upgrade]")
     const int lock = made.state_lock.release();
     auto entry = made.sockets.take("unix:" + directory.path() + "/s");
     const int socket = entry.socket.fd.release();
-    for (const int fd : {lock, socket}) {
+    const int connection = entry.socket.connections.at(0).release();
+    for (const int fd : {lock, socket, connection}) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
     const std::string path = directory.path() + "/s";
@@ -92,8 +94,8 @@ TEST_CASE("what is handed over arrives, with its descriptors", "[cli][upgrade]")
         CHECK(got.sockets.entries()[0].address == "unix:" + path);
         CHECK(got.sockets.entries()[0].socket.file.has_value());
         CHECK_FALSE(got.sockets.entries()[0].of_manager);
-        CHECK(got.descriptors() == std::vector<int>{lock, socket});
-        for (const int fd : {lock, socket}) {
+        CHECK(got.descriptors() == std::vector<int>{lock, socket, connection});
+        for (const int fd : {lock, socket, connection}) {
             CHECK((::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
         }
         CHECK(std::filesystem::exists(path));
@@ -102,6 +104,7 @@ TEST_CASE("what is handed over arrives, with its descriptors", "[cli][upgrade]")
     }
     CHECK_FALSE(is_open(lock));
     CHECK_FALSE(is_open(socket));
+    CHECK_FALSE(is_open(connection));
 }
 
 TEST_CASE("a hand-over of another form is not taken", "[cli][upgrade]") {
@@ -229,6 +232,56 @@ TEST_CASE("a socket that is handed over must be one that listens", "[cli][upgrad
     const auto taken = parse_hand_over(document.dump());
     REQUIRE(taken.has_error());
     CHECK_THAT(taken.error().message(), Contains(what));
+}
+
+TEST_CASE("connections that are handed over must be some", "[cli][upgrade]") {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() + "/s";
+    json socket = {
+        {"address", "unix:" + path},
+        {"fd", listen_at(path).release()},
+        {"owns_path", false},
+        {"of_manager", false}};
+    std::string what = "\"connections\"";
+    SECTION("no list") {
+        socket["connections"] = 5;
+    }
+    SECTION("no number") {
+        socket["connections"] = json::array({"5"});
+    }
+    SECTION("not open") {
+        socket["connections"] = json::array({999'999});
+    }
+    SECTION("a standard stream") {
+        socket["connections"] = json::array({0});
+    }
+    SECTION("too many") {
+        socket["connections"] = json(std::vector<int>(kPassedConnectionsMax + 1, 999'999));
+    }
+    SECTION("a file") {
+        UniqueFd file(::memfd_create("file", MFD_CLOEXEC));
+        socket["connections"] = json::array({file.release()});
+        what = "no connection";
+    }
+    SECTION("a socket that listens") {
+        socket["connections"] = json::array({listen_at(directory.path() + "/other").release()});
+        what = "no connection";
+    }
+    SECTION("as a program leaves it that knows of none, it is taken") {
+        what.clear();
+    }
+    const json document = {
+        {"format", kHandOverFormat},
+        {"version", "1"},
+        {"token", ""},
+        {"sockets", json::array({socket})},
+        {"state_lock", open_lock(directory).release()},
+        {"upgrades", 1}};
+    const auto taken = parse_hand_over(document.dump());
+    REQUIRE(taken.has_error() != what.empty());
+    if (taken.has_error()) {
+        CHECK_THAT(taken.error().message(), Contains(what));
+    }
 }
 
 TEST_CASE("a hand-over has a bound of its bytes", "[cli][upgrade]") {

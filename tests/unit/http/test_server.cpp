@@ -156,9 +156,9 @@ void TestServer::resume() {
     boost::asio::post(io_, [this] { listener_->resume(); });
 }
 
-InheritedSocket TestServer::pass_on() {
+InheritedSocket TestServer::pass_on(std::size_t connections_max) {
     std::promise<InheritedSocket> passed;
-    boost::asio::post(io_, [&] { passed.set_value(listener_->pass_on().value()); });
+    boost::asio::post(io_, [&] { passed.set_value(listener_->pass_on(connections_max).value()); });
     return passed.get_future().get();
 }
 

@@ -71,7 +71,7 @@ class TestServer {
     bool pause(std::chrono::milliseconds patience);
     bool wait_until_empty(std::chrono::milliseconds patience);
     void resume();
-    InheritedSocket pass_on();
+    InheritedSocket pass_on(std::size_t connections_max = 16);
     /// Until a WebSocket's handler has returned.
     void wait_for_end_of_run() const;
     /// How the last WebSocket's receive() or send() failed, after it ended.

@@ -216,5 +216,22 @@ TEST_CASE("files that cannot serve are named", "[http][tls]") {
     CHECK(failure(good.certificate, good.key) == "accepted");
 }
 
+TEST_CASE("a pause closes a connection with TLS that waits for a request", "[http][tls]") {
+    Fixture fixture;
+    SslClient client(fixture.server.port(), fixture.files.certificate);
+    client.socket().handshake(ssl::stream_base::client);
+    asio::write(client.socket(), asio::buffer(request_text("GET", "/ok")));
+    std::string answer;
+    asio::read_until(client.socket(), asio::dynamic_buffer(answer), "{\"ok\":true}");
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 200 "));
+    CHECK(fixture.server.pause(std::chrono::milliseconds(20'000)));
+    CHECK(fixture.server.pass_on().connections.empty());
+    boost::system::error_code error;
+    answer.clear();
+    (void)asio::read(client.socket(), asio::dynamic_buffer(answer), error);
+    CHECK(error.failed());
+    CHECK(answer.empty());
+}
+
 }  // namespace
 }  // namespace cellkeep::http::test

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGUSR2 while clients are connected and wait for nothing: their connections pass, and they notice nothing."""
+
+import http.client
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import LEAN, TOKEN, Server
+from upgrades import BARE, Asked, open_place
+
+UPGRADES = 3
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with open_place("root"), Server(*LEAN, *BARE) as running:
+        running.wait_until_ready()
+        yield running
+
+
+def connect(server: Server) -> http.client.HTTPConnection:
+    address = urlsplit(server.url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection.connect()
+    connection.auto_open = 0  # it is this connection or none
+    return connection
+
+
+def ask(connection: http.client.HTTPConnection) -> int:
+    connection.request("GET", "/v1/sessions", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_connections_are_the_same_after_upgrades(server: Server) -> None:
+    used, silent = connect(server), connect(server)
+    assert ask(used) == 200
+    for _ in range(UPGRADES):
+        Asked(server).wait_until_served()
+        assert ask(used) == 200
+    assert ask(silent) == 200
+    used.close()
+    silent.close()
