@@ -98,44 +98,6 @@ void Connection::finish() {
     }
 }
 
-bool Connection::must_rest() const {
-    return registry_->paused() && !finishing_ && !wire_->stream->has_tls();
-}
-
-asio::awaitable<void> Connection::rest() {
-    wire_->deadline.clear();
-    resting_ = true;
-    rest_.expires_at(Clock::time_point::max());
-    (void)co_await rest_.async_wait(kAwait);  // Ignored: that is how it ends.
-    resting_ = false;
-}
-
-void Connection::go_on() {
-    rest_.cancel();
-}
-
-UniqueFd Connection::pass_on() {
-    finishing_ = true;
-    rest_.cancel();
-    return wire_->stream->release();
-}
-
-void Connection::come_to_rest(Clock::time_point now) {
-    if (must_rest() && !websocket_ && !tunnel_) {
-        if (waiting_) {
-            wire_->stream->cancel();
-        } else if (!resting_ && watch_) {
-            watch_->announce_closing();
-        }
-        return;
-    }
-    const bool is_new = !served_ && now < opened_ + kFirstRequestPatience;
-    if (finishing_ || outlasts_pause() || is_new || (waiting_ && wire_->stream->has_input())) {
-        return;
-    }
-    finish();
-}
-
 void Connection::abort() {
     wire_->stream->close();
 }
