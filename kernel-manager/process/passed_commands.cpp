@@ -227,7 +227,8 @@ json write_commands(const PassedCommands& passed) {
 }
 
 json write_ended(const PassedCommands& passed) {
-    return json(passed.ended);
+    json ended = passed.ended;
+    return ended;
 }
 
 PassedCommands read_commands(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import requests
 
+from checkpoints import checkpoint
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
-from processes import remove, start
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place, words_of
 
 pytestmark = pytest.mark.both_modes
@@ -109,15 +109,15 @@ def test_no_client_is_refused_meanwhile(server: Server) -> None:
 def test_a_session_that_cannot_pass_is_named_and_waited_for(server: Server) -> None:
     session = server.create()
     session.execute("x = 41")
-    command = start(session, "/bin/sleep", "600")
+    made = checkpoint(session)
     started = server.record["started_at"]
     asked = Asked(server)
-    assert asked.wait("waiting")["for"] == [f"{session.info['id']} (a command runs)"]
+    assert asked.wait("waiting")["for"] == [f"{session.info['id']} (it has checkpoints)"]
     assert session.value("x + 1") == "42"
     assert [item["event"] for item in news(server, "stopping")] == []
     server.attach()
     assert server.record["started_at"] == started
-    assert remove(session, command) == 204
+    assert server.request("DELETE", f"{session.path}/checkpoints/{made['id']}").status_code == 204
     asked.wait_until_served()
     assert session.value("x + 2") == "43"
     assert session.delete() == 204
@@ -205,7 +205,7 @@ REFUSALS = {
         'it says "{',
     ),
     "reads another format": (
-        lambda place: place.put_script(ANSWER % "3, 999"),
+        lambda place: place.put_script(ANSWER % "99, 999"),
         "version 9.9.9 cannot read",
     ),
 }
@@ -332,6 +332,6 @@ def test_the_state_directory_stays_this_servers(server: Server) -> None:
 def test_a_server_that_waits_stops_for_a_signal(mode: str, place: Place) -> None:
     with ModeServer(mode, *LEAN, *BARE) as server:
         session = server.create()
-        start(session, "/bin/sleep", "600")
+        checkpoint(session)
         Asked(server).wait("waiting")
         assert session.value("1 + 1") == "2"

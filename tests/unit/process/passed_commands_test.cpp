@@ -41,10 +41,12 @@ struct PassingFixture {
         const json text = json::from_cbor(json::to_cbor(write_commands(passed)));
         auto ends = take_ends(passed);
         before.table.close();
-        REQUIRE(after.table.go_on(read_commands(text, ended, std::move(ends))).has_value());
+        PassedCommands read = read_commands(text, ended, std::move(ends));
+        const Status gone_on = after.table.go_on(std::move(read));
+        REQUIRE(gone_on.has_value());
     }
-    std::shared_ptr<Command> find(const std::string& id) {
-        const auto found = after.table.find(id);
+    std::shared_ptr<Command> find(const std::string& id) const {
+        auto found = after.table.find(id);
         REQUIRE(found != nullptr);
         return found;
     }
