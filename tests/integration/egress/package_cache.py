@@ -2,7 +2,6 @@
 """The cache of packages (scripts/package-cache), as an operator runs it."""
 
 import json
-import random
 import re
 import socket
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import requests
 
-from harness import Server, Session, wait_until
+from harness import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = [
@@ -22,14 +21,6 @@ PROGRAM = [
 ADDRESS = "127.0.0.141"
 INDEX = "root/pypi"
 PAGES = f"/{INDEX}/+simple/"
-
-
-def create(server: Server, port: int, **fields: object) -> Session:
-    return server.create(network={"mode": "allowlist", "allow": [f"{ADDRESS}:{port}"]}, **fields)
-
-
-def content(number: int, size: int) -> bytes:
-    return random.Random(number).randbytes(size)
 
 
 def free_port() -> int:

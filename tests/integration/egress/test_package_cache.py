@@ -2,6 +2,7 @@
 """Sessions that install from the cache of packages: what is downloaded once, what is refused, how much is kept."""
 
 import hashlib
+import random
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import requests
 from harness import LEAN, Server, Session, wait_until
 from installations import ask, has, install, names, refused
 from modes import ModeServer
-from package_cache import ADDRESS, INDEX, PAGES, PackageCache, content, create, free_port
+from package_cache import ADDRESS, INDEX, PAGES, PackageCache, free_port
 from stated_index import SUFFIX, StatedIndex
 
 TINY, HELPER, SPARE = (f"{name}-1.0{SUFFIX}" for name in ("tiny", "helper", "spare"))
@@ -45,6 +46,10 @@ def index(tmp_path: Path) -> Iterator[StatedIndex]:
 def cache(tmp_path: Path, port: int, index: StatedIndex) -> Iterator[PackageCache]:
     with PackageCache(tmp_path, port, index.url, "--disk", "64M") as running:
         yield running
+
+
+def create(server: Server, port: int, **fields: object) -> Session:
+    return server.create(network={"mode": "allowlist", "allow": [f"{ADDRESS}:{port}"]}, **fields)
 
 
 @pytest.mark.both_modes
@@ -221,6 +226,10 @@ def test_code_in_a_session_only_reads_pages_and_files(
     assert session.value(f"ask('GET', {PAGES + 'spare/'!r})") == "200"
     assert session.value(f"ask('GET', {file!r})") == "200"
     assert session.value(f"ask('HEAD', {file!r})") == "200"
+
+
+def content(number: int, size: int) -> bytes:
+    return random.Random(number).randbytes(size)
 
 
 def test_the_disk_has_a_bound(index: StatedIndex, cache: PackageCache) -> None:
