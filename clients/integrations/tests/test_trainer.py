@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import time
 
 import pytest
 from conftest import reachable, session_ids
@@ -29,7 +30,9 @@ async def train() -> list[tuple[int, str, str] | BaseException]:
 @pytest.mark.timeout(580)
 def test_none_is_lost() -> None:
     with Server("--log-format", "text", "--max-sessions", str(PLACES)) as server, reachable(server):
+        began = time.monotonic()
         answers = asyncio.run(train())
+        print(f"{SESSIONS} episodes on {PLACES} places took {time.monotonic() - began:.1f} s")
         broken = [answer for answer in answers if isinstance(answer, BaseException)]
         assert broken == []
         expected = [(number % 3, f"{number}\n") for number in range(SESSIONS)]

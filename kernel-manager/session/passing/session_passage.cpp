@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <ranges>
 #include <utility>
 
 namespace cellkeep::session {
@@ -111,11 +110,12 @@ PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
 
 /// The newest answers, in their order; the very newest always.
 json write_executions(const SessionExecutions& executions) {
-    const auto all = executions.list();
+    auto newest_first = executions.list();
+    std::reverse(newest_first.begin(), newest_first.end());
     std::size_t answer_bytes = 0;
     std::size_t event_bytes = kPassedEventsBytesMax;
     std::deque<json> kept;
-    for (const auto& one : std::views::reverse(all)) {
+    for (const auto& one : newest_first) {
         answer_bytes += one->result()->retained_bytes;
         if (!kept.empty() && answer_bytes > kPassedAnswersBytesMax) {
             break;
