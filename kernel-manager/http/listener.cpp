@@ -326,9 +326,11 @@ Result<InheritedSocket> Listener::pass_on(std::size_t connections_max) {
         return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
     }
     passed.file = std::exchange(state_->file, std::nullopt);
-    for (Connection* connection : state_->registry->open()) {
-        if (connection->is_resting() && passed.connections.size() < connections_max) {
-            passed.connections.push_back(connection->pass_on());
+    for (Connection* connection : state_->registry->resting()) {
+        UniqueFd socket =
+            passed.connections.size() < connections_max ? connection->pass_on() : UniqueFd();
+        if (socket) {
+            passed.connections.push_back(std::move(socket));
         }
     }
     return passed;

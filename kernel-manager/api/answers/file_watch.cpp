@@ -94,7 +94,8 @@ asio::awaitable<Status> pass_file_events(
          {"complete", stream.watch->complete()}});
     Status status = co_await writer.write(ready);
     bool finished = false;
-    while (status.has_value() && !finished && !writer.gone()) {
+    // In a pause it ends whole, and its client watches again.
+    while (status.has_value() && !finished && !writer.gone() && !writer.is_closing()) {
         bool more = false;
         const std::string text = take_file_news(stream, more, finished);
         if (!text.empty()) {
@@ -111,7 +112,7 @@ asio::awaitable<Status> pass_file_events(
             status = co_await writer.write(beat);
         }
     }
-    if (status.has_value() && !finished) {
+    if (status.has_value() && !finished && writer.gone()) {
         co_return Error(ErrorCode::kUnavailable, "The client has gone.");
     }
     co_return status;
@@ -133,9 +134,11 @@ asio::awaitable<Status> write_file_events(http::BodyWriter& writer, FileWatchStr
     const auto executor = co_await asio::this_coro::executor;
     BOOST_OUTCOME_CO_TRY(const auto wait, session::TreeWatchWait::create(executor, *stream.watch));
     writer.watch([wait] { wait->wake(); });
+    writer.watch_closing([wait] { wait->wake(); });
     WaitPtr shared = wait;
     Status status = co_await pass_file_events(writer, stream, std::move(shared));
     writer.watch({});
+    writer.watch_closing({});
     wait->close();
     co_return status;
 }

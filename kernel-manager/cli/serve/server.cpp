@@ -307,6 +307,9 @@ std::vector<std::string> Server::find_in_the_way(int format) const {
             if (commands != nullptr && !commands->are_over()) {
                 sessions.push_back(
                     session->id() + " (a command runs, and the other program takes over none)");
+            } else if (session->info().connections > 0) {
+                sessions.push_back(
+                    session->id() + " (a client is connected, and the other program knows none)");
             }
         }
     }

@@ -221,7 +221,7 @@ Result<HandOver> parse_hand_over(std::string_view text) {
 }
 
 Result<UniqueFd> seal_sessions(const session::PassedSessions& sessions) {
-    if (sessions.sessions.empty()) {
+    if (sessions.sessions.empty() && sessions.fronts.is_null()) {
         return UniqueFd();
     }
     const auto bytes = json::to_cbor(session::write_passed(sessions));

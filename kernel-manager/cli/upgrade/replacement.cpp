@@ -22,7 +22,10 @@ void set_flags(const std::vector<int>& descriptors, int flags) {
 }  // namespace
 
 Error replace_program(const CommandLine& line, const HandOver& hand_over) {
-    const auto sessions = seal_sessions(hand_over.sessions);
+    // A program of the first format would leave it open.
+    const auto sessions = hand_over.format < kHandOverFormatOfSessions
+                              ? Result<UniqueFd>(UniqueFd())
+                              : seal_sessions(hand_over.sessions);
     if (sessions.has_error()) {
         return sessions.error();
     }

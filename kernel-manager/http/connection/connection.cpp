@@ -86,7 +86,9 @@ void Connection::expire_if_due(Clock::time_point now) {
 }
 
 void Connection::finish() {
-    finishing_ = true;
+    if (!std::exchange(finishing_, true)) {
+        finishing_since_ = Clock::now();
+    }
     if (websocket_) {
         websocket_->close(CloseCode::kServiceRestart, kStopReason);
     }

@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::http {
 
@@ -50,6 +51,8 @@ class ConnectionRegistry {
     void set_paused(bool paused) { paused_ = paused; }
     ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
+    /// Those that rest; first those for which a request waits in the socket.
+    std::vector<Connection*> resting() const;
 
  private:
     ConnectionLimits limits_;
@@ -62,6 +65,9 @@ class ConnectionRegistry {
 
 /// A client that has just come has its first request on the way.
 inline constexpr std::chrono::milliseconds kFirstRequestPatience{1000};
+/// In a pause a WebSocket that is being closed has this long for it. Then it is cut, so that a
+/// client that does not answer ends no pause in vain.
+inline constexpr std::chrono::milliseconds kPausedClosePatience{2000};
 
 enum class ConnectionAdmission { kServe, kServerFull };
 
@@ -89,6 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// has had none), or it outlasts a pause.
     void come_to_rest(std::chrono::steady_clock::time_point now);
     bool is_resting() const { return resting_; }
+    bool has_input() const { return wire_->stream->has_input(); }
     /// The pause is over.
     void go_on();
     /// The socket of a connection that rests, for another program; here it has ended. Its client
@@ -130,6 +137,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point started_;
     bool finishing_ = false;
+    std::chrono::steady_clock::time_point finishing_since_;
     bool waiting_ = false;  // for the first byte of a request
     bool resting_ = false;  // until rest_, which never goes off, is cancelled
     boost::asio::steady_timer rest_;

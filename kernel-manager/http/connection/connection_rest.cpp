@@ -5,6 +5,9 @@
 #include "kernel-manager/http/connection/peer_watch.hpp"
 #include "protocol/support/await.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace cellkeep::http {
 
 namespace asio = boost::asio;
@@ -32,7 +35,24 @@ UniqueFd Connection::pass_on() {
     return wire_->stream->release();
 }
 
+std::vector<Connection*> ConnectionRegistry::resting() const {
+    std::vector<Connection*> all;
+    std::copy_if(
+        open_.begin(), open_.end(), std::back_inserter(all), [](const Connection* connection) {
+            return connection->is_resting();
+        });
+    std::stable_partition(all.begin(), all.end(), [](const Connection* connection) {
+        return connection->has_input();
+    });
+    return all;
+}
+
 void Connection::come_to_rest(Clock::time_point now) {
+    if (finishing_ && websocket_ && !outlasts_pause() &&
+        now >= finishing_since_ + kPausedClosePatience) {
+        abort();
+        return;
+    }
     if (must_rest() && !websocket_ && !tunnel_) {
         if (waiting_) {
             wire_->stream->cancel();

@@ -177,11 +177,12 @@ std::optional<std::string> ChannelsHub::find_work() const {
 }
 
 void ChannelsHub::part() {
+    parting_ = true;
     for (auto& [key, place] : places_) {
         if (place.connection != nullptr) {
             place.connection->part([weak = weak_from_this()] {
                 if (const auto hub = weak.lock()) {
-                    hub->asked_ = true;
+                    hub->asked_ = hub->parting_;
                 }
             });
         }

@@ -71,7 +71,7 @@ class ChannelsHub : public std::enable_shared_from_this<ChannelsHub> {
     /// Asks all clients to connect again. What they say meanwhile counts as work until
     /// end_parting(). Precondition: each has a name; others are no returning clients.
     void part();
-    void end_parting() { asked_ = false; }
+    void end_parting() { parting_ = asked_ = false; }
     /// The places of clients that are away; null: there are none.
     nlohmann::json pass_on() const;
     void go_on(const nlohmann::json& places);
@@ -109,7 +109,8 @@ class ChannelsHub : public std::enable_shared_from_this<ChannelsHub> {
     std::uint64_t departures_ = 0;
     std::uint64_t unnamed_ = 0;
     std::size_t arriving_ = 0;  // clients that wait for their place
-    bool asked_ = false;        // while they part
+    bool parting_ = false;
+    bool asked_ = false;  // while they part
     bool closed_ = false;
     http::CloseCode code_ = http::CloseCode::kNormal;
     std::string reason_;

@@ -44,3 +44,13 @@ def test_connections_are_the_same_after_upgrades(server: Server) -> None:
     assert ask(silent) == 200
     used.close()
     silent.close()
+
+
+def test_a_watch_of_files_ends_whole(server: Server) -> None:
+    session = server.create()
+    with server.request("GET", f"{session.path}/files?watch=true", stream=True) as stream:
+        lines = stream.iter_lines(decode_unicode=True)
+        assert "ready" in next(lines)
+        Asked(server).wait_until_served()
+        assert not [line for line in lines if "changed" in line or "gone" in line]
+    session.delete()

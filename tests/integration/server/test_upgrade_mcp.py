@@ -68,6 +68,13 @@ def test_a_client_session_passes_with_its_subscriptions(server: Server) -> None:
     session.delete()
 
 
+def test_a_client_session_passes_where_no_sandbox_lives(server: Server) -> None:
+    client = McpClient(server)
+    Asked(server).wait_until_served()
+    assert client.send("ping", {}).json()["result"] == {}
+    assert client.end() == 204
+
+
 def test_who_listens_to_changes_is_told_that_it_is_over(server: Server) -> None:
     session = server.create()
     version = "2026-07-28"

@@ -3,8 +3,10 @@
 // A listener whose socket another program is to have: it pauses, goes on, or passes the socket on.
 #include "kernel-manager/http/connection/connection.hpp"
 #include "kernel-manager/http/listener.hpp"
+#include "protocol/limits.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/http/test_server.hpp"
+#include "tests/unit/http/websocket_client.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -132,6 +134,34 @@ TEST_CASE("no more connections pass than may", "[http][listener]") {
         answered += client->read_until("{\"ok\":true}").empty() ? 0U : 1U;
     }
     CHECK(answered == most);
+}
+
+TEST_CASE("a WebSocket whose client answers no close ends no pause in vain", "[http][listener]") {
+    TestServer server;
+    RawClient client(server.port());
+    client.send(request_text("GET", "/echo-socket", handshake_headers()));
+    CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+    // Outside a pause it would have limits::kHttpDrainTimeout.
+    constexpr auto kShortPause = 4 * kPausedClosePatience;
+    static_assert(kShortPause < limits::kHttpDrainTimeout);
+    CHECK(server.pause(kShortPause));
+}
+
+TEST_CASE("connections on which a request waits pass first", "[http][listener]") {
+    std::optional<TestServer> first(std::in_place);
+    RawClient one(first->port());
+    RawClient other(first->port());
+    RawClient third(first->port());
+    for (RawClient* client : {&one, &other, &third}) {
+        CHECK_THAT(ask_again(*client), StartsWith("HTTP/1.1 200 "));
+    }
+    REQUIRE(first->pause(kAnyAnswer));
+    RawClient& waits = *GENERATE_REF(as<RawClient*>(), &one, &other, &third);
+    CHECK(waits.send(request_text("GET", "/ok")));
+    InheritedSocket passed = first->pass_on(1);
+    first.reset();
+    const TestServer second({}, "127.0.0.1:0", Trust::kToken, nullptr, std::move(passed));
+    CHECK_THAT(waits.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_CASE("connections outside a pause, or that answer, do not pass", "[http][listener]") {
