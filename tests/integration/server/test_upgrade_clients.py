@@ -8,9 +8,9 @@ import pytest
 import websocket
 
 from channels_client import ChannelsClient, pack_v1, types
+from checkpoints import checkpoint
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
-from processes import remove, start
 from tabs import RESTART, FrameReader, Tab, value_of
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
 
@@ -264,14 +264,15 @@ def test_nobody_is_asked_to_leave_while_another_session_cannot_pass(
     server: Server, session: Session
 ) -> None:
     other = server.create()
-    command = start(other, "/bin/sleep", "600")
+    other.execute("x = 1")
+    made = checkpoint(other)
     with Tab(session) as tab:
         tab.value("1")
         asked = Asked(server)
-        assert asked.wait("waiting")["for"] == [f"{other.info['id']} (a command runs)"]
+        assert asked.wait("waiting")["for"] == [f"{other.info['id']} (it has checkpoints)"]
         assert tab.value("2") == "2"
         assert tab.codes == []
-        assert remove(other, command) == 204
+        assert server.request("DELETE", f"{other.path}/checkpoints/{made['id']}").status_code == 204
         asked.wait_until_served()
         tab.wait_for_codes(1)
         assert tab.codes == [RESTART]
