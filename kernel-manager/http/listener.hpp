@@ -123,7 +123,7 @@ class Listener {
     /// After pause(): serves again.
     void resume();
     /// The socket, for another program. It goes on listening when this listener stops. In a pause
-    /// with the connections that rest, but no more than so many of them.
+    /// up to connections_max of the connections that rest come with it.
     Result<InheritedSocket> pass_on(std::size_t connections_max);
 
     std::uint16_t port() const;

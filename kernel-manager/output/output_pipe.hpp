@@ -56,8 +56,8 @@ class OutputPipe : public std::enable_shared_from_this<OutputPipe> {
     bool is_at_rest() const { return !closed_ && !paused_ && kept_ == 0; }
     /// The beginning of a character whose rest has not come, which is held here.
     std::string_view rest() const { return {buffer_.data(), kept_}; }
-    /// The read end, for another program; this is closed then, and hands out nothing more. Whoever
-    /// wants all has taken rest() before. No descriptor if it is closed already.
+    /// The read end, for another program. This is closed then and hands out nothing more, so the
+    /// caller takes rest() first. No descriptor if it is closed already.
     UniqueFd pass_on();
     /// Before start(): what rest() was in another program, at most kUtf8RestBytesMax.
     void go_on(std::string_view rest);

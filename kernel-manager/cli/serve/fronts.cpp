@@ -158,7 +158,7 @@ Status Fronts::go_on(const nlohmann::json& passed) {
         if (passed.contains("jupyter_terminals")) {  // an older format has none
             rest_api_.terminals().go_on(passed.at("jupyter_terminals"));
         }
-        // A program of before passes none.
+        // An earlier version passes none.
         if (const auto clients = passed.find("mcp_clients"); clients != passed.end()) {
             BOOST_OUTCOME_TRY(mcp_endpoint_.go_on(*clients));
         }

@@ -92,7 +92,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// For a pause. One without TLS rests, once its request is answered: what comes next stays
     /// unread in its socket. Of the others: finish(), unless a request is about to come (something
     /// has arrived that was not read, or the connection is younger than kFirstRequestPatience and
-    /// has had none), or it outlasts a pause.
+    /// has had none), or it outlasts a pause. A WebSocket that is not closed kPausedClosePatience
+    /// after finish() is cut.
     void come_to_rest(std::chrono::steady_clock::time_point now);
     bool is_resting() const { return resting_; }
     bool has_input() const { return wire_->stream->has_input(); }

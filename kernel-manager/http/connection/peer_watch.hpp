@@ -26,7 +26,7 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     /// handler's.
     void watch(std::function<void()> gone) override;
     bool gone() const override { return gone_; }
-    /// The connection is to close soon, and whoever writes to it hears it.
+    /// Tells the writer of the body that the connection is to close soon.
     void announce_closing();
     bool is_closing() const { return closing_; }
     void watch_closing(std::function<void()> closing) { on_closing_ = std::move(closing); }

@@ -82,7 +82,7 @@ struct WebSocketUpgrade {
     /// One of request.websocket->protocols, or empty: none is selected.
     std::string protocol;
     std::function<boost::asio::awaitable<void>(std::shared_ptr<WebSocket>)> run;
-    /// Listener::pause() leaves it open: whoever pauses closes it in the end.
+    /// Listener::pause() leaves it open. The caller of pause() has it closed in the end.
     bool outlasts_pause = false;
 };
 

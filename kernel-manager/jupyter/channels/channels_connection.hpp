@@ -55,7 +55,7 @@ class ChannelsConnection : public std::enable_shared_from_this<ChannelsConnectio
     /// Leaves the subscription at once and closes.
     void stop(http::CloseCode code, std::string reason);
     /// Asks the client to connect again (kServiceRestart): sends nothing more, and takes what it
-    /// still says before it closes. Each message of that is told to on_asked.
+    /// still says before it closes. Calls on_asked for each such message.
     void part(std::function<void()> on_asked);
     bool is_parting() const { return parting_; }
     /// No message of the client is being read, and it has at most so many bytes to get or to prove.

@@ -26,7 +26,7 @@ class Shelf:
         self._fetched: set[str] = set()
 
     def begin(self, name: str) -> bool:
-        """The caller's turn to fetch this file, and nobody else's; False if it has not come in time."""
+        """Waits until the caller alone may fetch this file. False: that took too long."""
         with self._changed:
             may = lambda: name not in self._fetched and len(self._fetched) < FETCHES_MAX  # noqa: E731
             if not self._changed.wait_for(may, TURN_SECONDS):

@@ -260,7 +260,7 @@ def test_a_page_that_waits_for_input_is_not_asked_to_leave(
         assert tab.value("1") == "1"
 
 
-def test_nobody_is_asked_to_leave_while_another_session_cannot_pass(
+def test_clients_stay_connected_while_another_session_cannot_pass(
     server: Server, session: Session
 ) -> None:
     other = server.create()
@@ -320,7 +320,7 @@ def test_after_a_failed_exec_pages_find_the_same_session(mode: str, place: Place
             tab.assert_each_once()
 
 
-def test_a_server_without_a_page_asks_nobody(server: Server, session: Session) -> None:
+def test_a_server_without_a_page_has_no_client_to_ask(server: Server, session: Session) -> None:
     """The control of the others: a page that has gone before is not waited for."""
     with Tab(session) as tab:
         assert tab.value("1") == "1"
