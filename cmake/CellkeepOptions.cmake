@@ -3,6 +3,8 @@ add_library(cellkeep_options INTERFACE)
 add_library(cellkeep::options ALIAS cellkeep_options)
 target_compile_features(cellkeep_options INTERFACE cxx_std_20)
 target_include_directories(cellkeep_options INTERFACE ${CMAKE_SOURCE_DIR})
+# Asio is compiled once, in cellkeep_asio. Everybody has to know, because the precompiled headers are the same for all.
+target_compile_definitions(cellkeep_options INTERFACE BOOST_ASIO_SEPARATE_COMPILATION)
 target_compile_options(
     cellkeep_options
     INTERFACE -Wall
@@ -22,6 +24,11 @@ target_compile_options(
 if(CMAKE_UNITY_BUILD)
     # In a batch every source is a file that another one includes, which this warning takes for a header.
     target_compile_options(cellkeep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
+cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+if(memory_mib GREATER 7000)
+    # g++ collects garbage after each 128 MB at first. Where there is memory to spare, it need not begin so early.
+    target_compile_options(cellkeep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
 endif()
 if(CELLKEEP_WERROR)
     target_compile_options(cellkeep_options INTERFACE -Werror)
@@ -48,6 +55,7 @@ target_link_libraries(cellkeep_options INTERFACE cellkeep_sanitizers)
 
 find_program(CELLKEEP_CCACHE ccache)
 if(CELLKEEP_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CELLKEEP_CCACHE})
+    # ccache keeps what was compiled with a precompiled header only if it may take the header's own word for its macros.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CELLKEEP_CCACHE})
     set(CMAKE_C_COMPILER_LAUNCHER ${CELLKEEP_CCACHE})
 endif()

@@ -18,6 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -44,6 +45,17 @@ def header_map(build: Path) -> dict[str, list[Path]]:
 def object_of(command: dict) -> str:
     words = shlex.split(command["command"])
     return words[words.index("-o") + 1]
+
+
+def for_clang(command: dict) -> dict:
+    """The command without what only g++ understands: its precompiled headers and its parameters."""
+    words = shlex.split(command["command"])
+    kept = [
+        word
+        for before, word in zip(["", *words], words)
+        if word not in ("-include", "-Winvalid-pch") and before != "-include" and not word.startswith("--param")
+    ]
+    return {**command, "command": shlex.join(kept)}
 
 
 def home_of(unit: Path, build: Path) -> Path:
@@ -77,11 +89,11 @@ def verdict_key(tool: str, command: dict, headers: list[Path], build: Path) -> s
     return digest.hexdigest()
 
 
-def check(tidy: str, build: Path, checks: str, source: Path) -> tuple[int, str]:
+def check(tidy: str, database: str, build: Path, checks: str, source: Path) -> tuple[int, str]:
     answer = subprocess.run(
         [
             tidy,
-            f"-p={build}",
+            f"-p={database}",
             "--quiet",
             f"--checks={checks}",
             f"--config-file={configurations(home_of(source, build))[0]}",
@@ -126,7 +138,8 @@ def main() -> int:
     chosen = {path.resolve() for path in options.files}
     verdicts: dict[str, tuple[int, str]] = {}
     pending: dict[str, tuple[Path, Path]] = {}
-    for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+    commands = [for_clang(one) for one in json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))]
+    for command in commands:
         source = Path(command["file"]).resolve()
         home = home_of(source, build)
         if (
@@ -147,9 +160,14 @@ def main() -> int:
             pending[name] = (source, stamp)
 
     print(f"    {len(verdicts)} units unchanged, {len(pending)} to read", flush=True)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="cellkeep-tidy-") as database,
+        concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        Path(database, "compile_commands.json").write_text(json.dumps(commands), encoding="utf-8")
         running = {
-            pool.submit(check, tidy, build, options.checks, source): name for name, (source, _) in pending.items()
+            pool.submit(check, tidy, database, build, options.checks, source): name
+            for name, (source, _) in pending.items()
         }
         for count, done in enumerate(concurrent.futures.as_completed(running), 1):
             name = running[done]

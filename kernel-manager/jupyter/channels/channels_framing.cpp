@@ -273,7 +273,7 @@ Result<DecodedRequest> decode_request(Framing framing, bool binary, std::string 
     if (framing == Framing::kV1) {
         if (!binary) {
             return Error(
-                ErrorCode::kProtocol, std::string(kV1Protocol) + " has binary messages only");
+                ErrorCode::kProtocol, std::string(kV1Protocol).append(" has binary messages only"));
         }
         return decode_v1(std::move(data));
     }

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TLS part of Asio, for all that define BOOST_ASIO_SEPARATE_COMPILATION
+// (boost.org/doc/libs/1_81_0/doc/html/boost_asio/using.html, "Optional separate compilation").
+#include <boost/asio/ssl/impl/src.hpp>
