@@ -264,9 +264,10 @@ asio::awaitable<void> Listener::sweep_loop() {
     }
 }
 
-void Listener::pause(std::chrono::milliseconds patience, std::function<void(bool)> done) {
+void Listener::pause(
+    std::chrono::milliseconds patience, InPause waiting, std::function<void(bool)> done) {
     state_->paused = true;
-    state_->registry->set_paused(true);
+    state_->registry->begin_pause(waiting);
     boost::system::error_code ignored;  // Ignored: then one more is accepted, and told to finish.
     (void)state_->acceptor.cancel(ignored);
     drain_for(Until::kPaused, patience, std::move(done));
@@ -312,7 +313,7 @@ asio::awaitable<void> Listener::drain(
 
 void Listener::resume() {
     state_->paused = false;
-    state_->registry->set_paused(false);
+    state_->registry->end_pause();
     for (Connection* connection : state_->registry->open()) {
         connection->go_on();
     }

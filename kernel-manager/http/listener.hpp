@@ -90,6 +90,12 @@ Status check_connection(const UniqueFd& socket);
 
 class ConnectionRegistry;
 
+/// What becomes, in a pause, of connections without TLS that wait for a request.
+enum class InPause {
+    kRest,   // for a program that takes connections over: what comes stays unread in the socket
+    kClose,  // for one that does not: what has come is answered first
+};
+
 class Listener {
  public:
     /// Binds and listens (port 0: any free one). kConflict if the port or the path is taken. A
@@ -113,10 +119,10 @@ class Listener {
     void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
     /// New connections wait in the kernel's queue, and new requests in the sockets of connections,
-    /// which rest; those that are answering one finish it. One with TLS is closed when it waits for
-    /// a request. `done` learns whether all rest or are gone in time, but for the WebSockets that
-    /// outlast a pause (WebSocketUpgrade).
-    void pause(std::chrono::milliseconds patience, std::function<void(bool)> done);
+    /// which rest; those that are answering one finish it. One with TLS, and with InPause::kClose
+    /// each, is closed when it waits for a request and none has come. `done` learns whether all
+    /// rest or are gone in time, but for the WebSockets that outlast a pause (WebSocketUpgrade).
+    void pause(std::chrono::milliseconds patience, InPause waiting, std::function<void(bool)> done);
     /// In a pause, when those WebSockets are being closed: `done` learns whether no connection is
     /// left in time, but for those that rest.
     void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);

@@ -164,10 +164,13 @@ void Listeners::start() {
     }
 }
 
-void Listeners::pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
+void Listeners::pause(
+    std::chrono::milliseconds patience,
+    http::InPause waiting,
+    const std::function<void(bool)>& done) {
     const auto one_done = when_all(listeners_.size(), done);
     for (const auto& listener : listeners_) {
-        listener->pause(patience, one_done);
+        listener->pause(patience, waiting, one_done);
     }
 }
 

@@ -58,7 +58,10 @@ class Listeners {
 
     void start();
     /// As Listener::pause(), wait_until_empty() and resume(), of all.
-    void pause(std::chrono::milliseconds patience, const std::function<void(bool)>& done);
+    void pause(
+        std::chrono::milliseconds patience,
+        http::InPause waiting,
+        const std::function<void(bool)>& done);
     void wait_until_empty(
         std::chrono::milliseconds patience, const std::function<void(bool)>& done);
     void resume();

@@ -120,6 +120,11 @@ void tell_manager(const std::string& notice) {
     }
 }
 
+/// Whether connections that wait for a request pass in that format.
+http::InPause waiting_connections(int format) {
+    return format >= kHandOverFormatOfConnections ? http::InPause::kRest : http::InPause::kClose;
+}
+
 void log_upgrade(Upgrade::News news, const std::vector<std::string>& told) {
     const auto level = news == Upgrade::News::kRefused ? LogLevel::kWarning : LogLevel::kInfo;
     log_event(level, "upgrade", describe_news(news, told));
@@ -274,8 +279,8 @@ void Server::look_for_late_signal() {
 
 Status Server::leave(int format) {
     BOOST_OUTCOME_TRY(service_->prepare_passing());
-    const bool connections = format >= kHandOverFormatOfConnections;
-    auto sockets = listeners_->pass_on(connections ? kPassedConnectionsMax : 0);
+    auto sockets = listeners_->pass_on(
+        waiting_connections(format) == http::InPause::kRest ? kPassedConnectionsMax : 0);
     if (sockets.has_error()) {
         service_->cancel_passing();
         return std::move(sockets).error();
@@ -329,9 +334,13 @@ Upgrade::Hooks Server::upgrade_hooks() {
                   folder = state_dir_.path() + "/upgrade"] { return check_program(line, folder); },
         .in_the_way = [this](int format) { return find_in_the_way(format); },
         .at_work = [this] { return service_->find_work(); },
-        .pause = [this](
-                     std::chrono::milliseconds patience,
-                     const std::function<void(bool)>& done) { listeners_->pause(patience, done); },
+        .pause =
+            [this](
+                int format,
+                std::chrono::milliseconds patience,
+                const std::function<void(bool)>& done) {
+                listeners_->pause(patience, waiting_connections(format), done);
+            },
         .part =
             [this](std::chrono::milliseconds patience, const std::function<void(bool)>& done) {
                 fronts_->part();

@@ -109,7 +109,10 @@ asio::awaitable<bool> Upgrade::try_once() {
         co_return false;
     }
     const auto deadline = std::chrono::steady_clock::now() + pause_patience_;
-    Step step = hooks_.pause;
+    Step step = [this, format = other->format](
+                    std::chrono::milliseconds patience, std::function<void(bool)> done) {
+        hooks_.pause(format, patience, std::move(done));
+    };
     const bool drained = co_await do_in_time(std::move(step), pause_patience_);
     std::vector<std::string> working = hooks_.at_work();
     while (!stopped_ && !working.empty() && std::chrono::steady_clock::now() < deadline) {

@@ -52,8 +52,8 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::function<std::vector<std::string>(int format)> in_the_way;
         /// What could pass and does something, by its names.
         std::function<std::vector<std::string>()> at_work;
-        /// As Listener::pause(), of all listeners.
-        std::function<void(std::chrono::milliseconds, std::function<void(bool)>)> pause;
+        /// As Listener::pause(), of all listeners, for a program that reads that format.
+        std::function<void(int format, std::chrono::milliseconds, std::function<void(bool)>)> pause;
         /// Asks the clients that a pause leaves connected to come back; learns whether all have
         /// left in time. What they ask for meanwhile is work.
         std::function<void(std::chrono::milliseconds, std::function<void(bool)>)> part;

@@ -135,28 +135,6 @@ asio::awaitable<void> Connection::run() {
     abort();
 }
 
-asio::awaitable<bool> Connection::await_first_byte() {
-    if (reader_->bytes_ahead() > 0) {
-        co_return true;
-    }
-    for (;;) {
-        while (must_rest()) {
-            co_await rest();
-        }
-        if (finishing_) {
-            co_return false;
-        }
-        waiting_ = true;
-        wire_->deadline.set(wire_->limits.idle_timeout);
-        const boost::system::error_code error = co_await reader_->receive_ahead(kReadBytes);
-        waiting_ = false;
-        const bool is_asked_to_rest = error == asio::error::operation_aborted && must_rest();
-        if (!is_asked_to_rest || wire_->deadline.expired()) {
-            co_return !error && !finishing_;
-        }
-    }
-}
-
 asio::awaitable<Connection::Next> Connection::serve_one() {
     if (!co_await await_first_byte()) {
         co_return Next::kClose;

@@ -46,9 +46,10 @@ class ConnectionRegistry {
     const AccessLog& log() const { return log_; }
     bool stopping() const { return stopping_; }
     void set_stopping() { stopping_ = true; }
-    /// In a pause no request is read (Listener::pause).
-    bool paused() const { return paused_; }
-    void set_paused(bool paused) { paused_ = paused; }
+    /// In a pause no connection without TLS reads a request (Listener::pause).
+    bool rests() const { return pause_ == InPause::kRest; }
+    void begin_pause(InPause waiting) { pause_ = waiting; }
+    void end_pause() { pause_.reset(); }
     ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
     /// Those that rest; first those for which a request waits in the socket.
@@ -59,7 +60,7 @@ class ConnectionRegistry {
     AccessLog log_;
     ArrivalMemory arrivals_;
     bool stopping_ = false;
-    bool paused_ = false;
+    std::optional<InPause> pause_;
     std::set<Connection*> open_;
 };
 
@@ -90,10 +91,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// client of a WebSocket is asked to come back later.
     void finish();
     /// For a pause. One without TLS rests, once its request is answered: what comes next stays
-    /// unread in its socket. Of the others: finish(), unless a request is about to come (something
-    /// has arrived that was not read, or the connection is younger than kFirstRequestPatience and
-    /// has had none), or it outlasts a pause. A WebSocket that is not closed kPausedClosePatience
-    /// after finish() is cut.
+    /// unread in its socket. Of the others, and with InPause::kClose of all: finish(), unless a
+    /// request is about to come (something has arrived that was not read, or the connection is
+    /// younger than kFirstRequestPatience and has had none), or it outlasts a pause. A WebSocket
+    /// that is not closed kPausedClosePatience after finish() is cut.
     void come_to_rest(std::chrono::steady_clock::time_point now);
     bool is_resting() const { return resting_; }
     bool has_input() const { return wire_->stream->has_input(); }
@@ -114,6 +115,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<bool> open_stream();
     boost::asio::awaitable<bool> await_first_byte();
     bool must_rest() const;
+    void finish_after_input();
     boost::asio::awaitable<void> rest();
     boost::asio::awaitable<Next> serve_one();
     boost::asio::awaitable<Next> refuse_head(HeadFailure failure);

@@ -3,6 +3,7 @@
 // A connection in a pause of its listener.
 #include "kernel-manager/http/connection/connection.hpp"
 #include "kernel-manager/http/connection/peer_watch.hpp"
+#include "kernel-manager/http/connection/request_reader.hpp"
 #include "protocol/support/await.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 bool Connection::must_rest() const {
-    return registry_->paused() && !finishing_ && !wire_->stream->has_tls();
+    return registry_->rests() && !finishing_ && !wire_->stream->has_tls();
 }
 
 asio::awaitable<void> Connection::rest() {
@@ -23,6 +24,47 @@ asio::awaitable<void> Connection::rest() {
     rest_.expires_at(Clock::time_point::max());
     (void)co_await rest_.async_wait(kAwait);  // Ignored: that is how it ends.
     resting_ = false;
+}
+
+asio::awaitable<bool> Connection::await_first_byte() {
+    if (reader_->bytes_ahead() > 0) {
+        co_return true;
+    }
+    for (;;) {
+        while (must_rest()) {
+            co_await rest();
+        }
+        if (finishing_) {
+            co_return false;
+        }
+        waiting_ = true;
+        wire_->deadline.set(wire_->limits.idle_timeout);
+        const boost::system::error_code error = co_await reader_->receive_ahead(kReadBytes);
+        waiting_ = false;
+        if (!error) {
+            // What comes in the same turn as a pause is answered; a stopping server has closed.
+            co_return !registry_->stopping();
+        }
+        const bool is_cancelled =
+            error == asio::error::operation_aborted && !wire_->deadline.expired();
+        if (is_cancelled && finishing_) {
+            abort();  // without a goodbye of TLS, for which a client at rest does not look
+        }
+        if (!is_cancelled || finishing_) {
+            co_return false;
+        }
+    }
+}
+
+/// As finish(), but what has been read in this turn is answered.
+void Connection::finish_after_input() {
+    if (!waiting_) {
+        finish();
+        return;
+    }
+    finishing_ = true;
+    finishing_since_ = Clock::now();
+    wire_->stream->cancel();
 }
 
 void Connection::go_on() {
@@ -62,10 +104,12 @@ void Connection::come_to_rest(Clock::time_point now) {
         return;
     }
     const bool is_new = !served_ && now < opened_ + kFirstRequestPatience;
-    if (finishing_ || outlasts_pause() || is_new || (waiting_ && wire_->stream->has_input())) {
+    // What has come and was not read would make the close a reset (tcp(7)).
+    const bool is_asked = !websocket_ && !tunnel_ && wire_->stream->has_input();
+    if (finishing_ || outlasts_pause() || is_new || is_asked) {
         return;
     }
-    finish();
+    finish_after_input();
 }
 
 }  // namespace cellkeep::http

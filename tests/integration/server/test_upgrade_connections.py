@@ -2,20 +2,27 @@
 """SIGUSR2 while clients are connected and wait for nothing: their connections pass, and they notice nothing."""
 
 import http.client
+import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from harness import LEAN, TOKEN, Server
-from upgrades import BARE, Asked, open_place
+from upgrades import BARE, Asked, Place, open_place
 
 UPGRADES = 3
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with open_place("root"), Server(*LEAN, *BARE) as running:
+def place() -> Iterator[Place]:
+    with open_place("root") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def server(place: Place) -> Iterator[Server]:
+    with Server(*LEAN, *BARE) as running:
         running.wait_until_ready()
         yield running
 
@@ -54,3 +61,43 @@ def test_a_watch_of_files_ends_whole(server: Server) -> None:
         Asked(server).wait_until_served()
         assert not [line for line in lines if "changed" in line or "gone" in line]
     session.delete()
+
+
+def begin_request(server: Server) -> socket.socket:
+    """One whose body does not come: a pause lasts as long as it waits."""
+    address = urlsplit(server.url)
+    client = socket.create_connection((address.hostname, address.port), 60)
+    head = f"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n".encode())
+    return client
+
+
+@pytest.mark.parametrize("formats", ["1", "1, 2"])
+def test_for_a_program_that_takes_no_connections_over_each_is_closed_or_answered(
+    server: Server, place: Place, formats: str
+) -> None:
+    place.put_script(
+        f"""case "$*" in *--take-over-check) echo '{{"take_over":{{"formats":[{formats}],"version":"0.1"}}}}' ;;""",
+        f'*) exec -a {place.path} {place.real} "$@" ;; esac',
+        first="#!/bin/bash",
+    )
+    idle = connect(server)
+    assert ask(idle) == 200
+    with begin_request(server) as held:
+        asked = Asked(server)
+        # Its end, and no reset: the pause has begun.
+        assert idle.sock.recv(1) == b""
+        later = connect(server)
+        later.request("GET", "/v1/sessions", headers={"Authorization": f"Bearer {TOKEN}"})
+        held.sendall(b"{")
+        # The body is no JSON, so that no session is made.
+        held.sendall(b" ")
+        answer = held.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+    asked.wait_until_served()
+    # It waited for the other program.
+    assert later.getresponse().status == 200
+    idle.close()
+    later.close()
+    place.put_program()
+    Asked(server).wait_until_served()

@@ -61,7 +61,11 @@ struct FakeServer {
                     return at_work;
                 },
             .pause =
-                [this](std::chrono::milliseconds patience, std::function<void(bool)> done) {
+                [this](
+                    int format,
+                    std::chrono::milliseconds patience,
+                    std::function<void(bool)> done) {
+                    CHECK((answer.has_error() || format == answer.value().format));
                     CHECK(patience == kShortPause);
                     ++pauses;
                     while_paused();

@@ -136,6 +136,57 @@ TEST_CASE("no more connections pass than may", "[http][listener]") {
     CHECK(answered == most);
 }
 
+TEST_CASE(
+    "for a program that takes none over, connections are answered and closed", "[http][listener]") {
+    TestServer server;
+    RawClient idle(server.port());
+    RawClient asking(server.port());
+    RawClient piping(server.port());
+    RawClient silent(server.port());
+    for (RawClient* client : {&idle, &asking, &piping}) {
+        CHECK_THAT(ask_again(*client), StartsWith("HTTP/1.1 200 "));
+    }
+    CHECK(asking.send(request_text("GET", "/ok")));
+    CHECK(piping.send(request_text("GET", "/ok") + request_text("GET", "/file")));
+    CHECK(server.pause(kAnyAnswer, InPause::kClose));
+    CHECK(server.pass_on().connections.empty());
+    // Each is over, and what was asked before has its answer.
+    CHECK(idle.read_all().empty());
+    CHECK(silent.read_all().empty());
+    CHECK_THAT(asking.read_all(), StartsWith("HTTP/1.1 200 ") && Contains("{\"ok\":true}"));
+    const std::string answers = piping.read_all();
+    CHECK_THAT(answers, StartsWith("HTTP/1.1 200 ") && Contains("{\"ok\":true}"));
+    // Or the client learns that its second request was not read.
+    CHECK_THAT(answers, Contains("0123456789") || Contains("Connection: close"));
+    // New ones wait for the next program, or for this one.
+    RawClient later(server.port());
+    CHECK(later.send(request_text("GET", "/ok")));
+    server.resume();
+    CHECK_THAT(later.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE("a pause that ends at once closes no connection", "[http][listener]") {
+    TestServer server;
+    RawClient client(server.port());
+    for (int i = 0; i < 20; ++i) {
+        CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
+        (void)server.pause(0ms);  // Ignored: it may rest already.
+        server.resume();
+    }
+    CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE("a pause that closes is followed by one in which connections rest", "[http][listener]") {
+    TestServer server;
+    CHECK(server.pause(kAnyAnswer, InPause::kClose));
+    server.resume();
+    RawClient client(server.port());
+    CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
+    CHECK(server.pause(kAnyAnswer));
+    CHECK(client.send(request_text("GET", "/ok")));
+    CHECK(server.pass_on().connections.size() == 1);
+}
+
 TEST_CASE("a WebSocket whose client answers no close ends no pause in vain", "[http][listener]") {
     TestServer server;
     RawClient client(server.port());

@@ -137,10 +137,11 @@ void TestServer::begin_stop() {
     }
 }
 
-bool TestServer::pause(std::chrono::milliseconds patience) {
+bool TestServer::pause(std::chrono::milliseconds patience, InPause waiting) {
     std::promise<bool> drained;
-    boost::asio::post(
-        io_, [&] { listener_->pause(patience, [&drained](bool all) { drained.set_value(all); }); });
+    boost::asio::post(io_, [&] {
+        listener_->pause(patience, waiting, [&drained](bool all) { drained.set_value(all); });
+    });
     return drained.get_future().get();
 }
 

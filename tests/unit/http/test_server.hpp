@@ -68,7 +68,7 @@ class TestServer {
     void begin_stop();
     void stop();
     /// Listener::pause(): what `done` learns. resume() and pass_on() likewise.
-    bool pause(std::chrono::milliseconds patience);
+    bool pause(std::chrono::milliseconds patience, InPause waiting = InPause::kRest);
     bool wait_until_empty(std::chrono::milliseconds patience);
     void resume();
     InheritedSocket pass_on(std::size_t connections_max = 16);
