@@ -45,8 +45,14 @@ class _Thread(threading.Thread):
         super().run()
 
 
+_found = False
+
+
 def is_available():
-    return importlib.util.find_spec("debugpy") is not None
+    """What was found once is not looked for again: each process that goes on from another one is asked."""
+    global _found
+    _found = _found or importlib.util.find_spec("debugpy") is not None
+    return _found
 
 
 class Debugger:
