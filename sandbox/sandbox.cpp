@@ -8,9 +8,9 @@
 #include "sandbox/server/idle_probe.hpp"
 #include "sandbox/server/launcher_process.hpp"
 #include "sandbox/server/loopback_connection.hpp"
-#include "sandbox/server/oom_order.hpp"
 #include "sandbox/server/sandbox_state.hpp"
 #include "sandbox/server/worker_descriptors.hpp"
+#include "sandbox/server/worker_place.hpp"
 #include "sandbox/server/zygote.hpp"
 
 #include <span>
@@ -103,10 +103,10 @@ Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
     } else {
         spec.argv = {"process " + std::to_string(spec.forked)};  // for what errors say
     }
-    BOOST_OUTCOME_TRY(const UniqueFd cgroup, state_->cgroup.open_group(spec.group));
-    if (cgroup) {
-        header.own_cgroup = 1;
-        fds.push_back(cgroup.get());
+    BOOST_OUTCOME_TRY(const WorkerPlace place, place_worker(*state_, spec));
+    header.own_cgroup = place.own_cgroup;
+    if (place.procs) {
+        fds.push_back(place.procs.get());
     }
     header.worker_id = ++state_->last_worker;
     BOOST_OUTCOME_TRY(
@@ -118,7 +118,8 @@ Result<WorkerId> Sandbox::begin_start(WorkerSpec spec) {
         std::move(spec.argv[0]),
         std::move(spec.working_directory),
         spec.forked != 0,
-        spec.group};
+        spec.group,
+        place.stays_in};
     return header.worker_id;
 }
 
@@ -145,11 +146,7 @@ Result<std::optional<Worker>> Sandbox::take_start() {
             const AskedStart asked = *std::exchange(state_->asked, std::nullopt);
             BOOST_OUTCOME_TRY(auto worker, read_start_reply(asked, std::move(*reply.value())));
             if (asked.adopts) {
-                // Ignored: without it a sleeping copy may be taken before the running process.
-                (void)set_oom_place(
-                    worker.pidfd.get(),
-                    asked.group == kSleepingGroup ? OomPlace::kSleeping : OomPlace::kRunning)
-                    .has_value();
+                BOOST_OUTCOME_TRY(settle_adopted(*state_, asked, worker));
             }
             return std::optional(std::move(worker));
         }
@@ -216,6 +213,10 @@ Status Sandbox::begin_sweep() {
 Status Sandbox::begin_sweep(WorkerGroup group) {
     if (group >= kWorkerGroupsMax) {
         return Error(ErrorCode::kInvalidArgument, "sweep: there is no such group of workers");
+    }
+    if (state_->sleepers_among == group) {
+        state_->sweep_waits = true;
+        return ok();
     }
     // Within the session's quota: the other groups live on and would have the machine meanwhile.
     BOOST_OUTCOME_TRY(state_->prepare_kill());

@@ -58,6 +58,12 @@ struct WorkerSpec {
     /// number: only a live child of pid 1 that is no worker yet is taken. All else but the group
     /// must be as it is here.
     pid_t forked = 0;
+    /// Of such a process: the group of the one that forked it, in whose cgroup it was born. Then it
+    /// is not moved, which takes the kernel some milliseconds. One for kSleepingGroup stays in that
+    /// cgroup until the owner has moved it (sleepers_file()). For one that sleepers have forked and
+    /// that is of another group, the cgroups of the two groups change their places, and all
+    /// sleepers are to be moved. One that was born elsewhere is killed.
+    std::optional<WorkerGroup> born_in = {};
 };
 inline constexpr int kWorkerLinkFd = 3;
 
@@ -195,8 +201,15 @@ class Sandbox {
     /// pid 1 does not take the request. May be called again at any time.
     Status begin_sweep();
     /// The same of one group, kGroupSwept tells of the end, and only that group's start() fails
-    /// until then. The others go on.
+    /// until then. The others go on. Of a group in whose cgroup are sleepers it begins with
+    /// sleepers_moved().
     Status begin_sweep(WorkerGroup group);
+    /// Sleepers are in the cgroup of another group, and are to be moved (move_to_cgroups() in
+    /// branch_place.hpp) to the file that sleepers_file() names, or to be killed. Until
+    /// sleepers_moved(), what they fork is born in the wrong one.
+    bool has_stray_sleepers() const;
+    std::string sleepers_file();
+    Status sleepers_moved();
     /// A signal (1 to 64) to a worker and what is in its process group. Nothing happens if the
     /// worker has ended. kUnavailable if pid 1 does not take the request, kInvalidArgument.
     Status signal(WorkerId worker, int number);

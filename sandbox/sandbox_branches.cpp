@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Sandbox has to do with branches: its own, and those of which it is one. And its way from
-// one program in the server's process to another.
+// What a Sandbox has to do with copies that sleep and with branches: its own, and those of which it
+// is one. And its way from one program in the server's process to another.
 #include "sandbox/sandbox.hpp"
 #include "sandbox/server/sandbox_state.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -30,6 +30,22 @@ const std::vector<UniqueFd>& Sandbox::namespaces() const {
 
 std::vector<std::string> Sandbox::cgroup_files() const {
     return state_->outer_procs_files();
+}
+
+bool Sandbox::has_stray_sleepers() const {
+    return state_->sleepers_among.has_value() && !state_->ending;
+}
+
+std::string Sandbox::sleepers_file() {
+    // Opened, because that makes the cgroup. Ignored: without one there is no file, either.
+    (void)state_->cgroup.open_group(kSleepingGroup).has_value();
+    return state_->cgroup.group_procs_file(kSleepingGroup);
+}
+
+Status Sandbox::sleepers_moved() {
+    const auto group = std::exchange(state_->sleepers_among, std::nullopt);
+    const bool waits = std::exchange(state_->sweep_waits, false);
+    return group && waits ? begin_sweep(*group) : Status(ok());
 }
 
 Status Sandbox::let_pass(pid_t inside, std::uint32_t calls) {

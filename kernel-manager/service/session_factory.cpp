@@ -213,6 +213,7 @@ void SessionFactory::connect(SessionSetup& setup) const {
         }
     };
     setup.work_thread = work_thread_;
+    setup.cgroup_thread = cgroup_thread_;
     setup.watch_ration = watch_ration_;
     setup.blob_space = blob_space_;
     setup.inputs_thread = inputs_thread_;

@@ -109,6 +109,7 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     const MakeBranch make_branch_;
     std::map<std::string, SessionLanguages> languages_;  // by the sessions' main language
     std::shared_ptr<WorkThread> work_thread_ = std::make_shared<WorkThread>();
+    std::shared_ptr<WorkThread> cgroup_thread_ = std::make_shared<WorkThread>();
     const std::shared_ptr<WatchRation> watch_ration_;
     const std::shared_ptr<checkpoint::BlobSpace> blob_space_;
     std::shared_ptr<WorkThread> inputs_thread_ = std::make_shared<WorkThread>();

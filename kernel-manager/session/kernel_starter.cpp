@@ -2,6 +2,7 @@
 #include "kernel-manager/session/kernel_starter.hpp"
 
 #include "kernel-manager/kernel/process/start_variables.hpp"
+#include "kernel-manager/session/session_setup.hpp"
 #include "sandbox/policy/policy.hpp"
 
 #include <utility>
@@ -45,19 +46,20 @@ KernelStarter::KernelStarter(
     boost::asio::io_context& io,
     sandbox::Sandbox& sandbox,
     const sandbox::Workspace& workspace,
-    const SessionLimits& limits,
-    std::string session_id,
+    const SessionSetup& setup,
     KeepAlive keep_session)
     : io_(io),
       sandbox_(sandbox),
       workspace_(workspace),
-      limits_(limits),
-      session_id_(std::move(session_id)),
+      setup_(setup),
+      sleepers_(io, sandbox, setup.cgroup_thread, keep_session),
       starts_(
           io,
           {.begin_start =
-               [&sandbox](sandbox::WorkerSpec spec) {
-                   return sandbox.begin_start(std::move(spec));
+               [this](sandbox::WorkerSpec spec) {
+                   auto begun = sandbox_.begin_start(std::move(spec));
+                   sleepers_.begin();  // it may have taken their place
+                   return begun;
                },
            .answer_fd = [&sandbox] { return sandbox.answer_fd(); },
            .take_start = [&sandbox] { return sandbox.take_start(); },
@@ -75,7 +77,8 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::start(
             io_,
             starts_,
             order.spec.argv,
-            make_environment(order.spec, order.own.env, session_id_, limits_, warm && order.spare),
+            make_environment(
+                order.spec, order.own.env, setup_.id, setup_.options.limits, warm && order.spare),
             prepare_working_directory(workspace_, order.own.working_directory),
             warm,
             order.group,
@@ -104,11 +107,19 @@ Result<std::shared_ptr<WorkerStart>> KernelStarter::start_other(
 }
 
 Result<std::shared_ptr<WorkerStart>> KernelStarter::adopt_copy(
-    pid_t forked, WorkerStart::Done done) {
+    pid_t forked, sandbox::WorkerGroup born_in, WorkerStart::Done done) {
     sandbox::WorkerSpec spec;
     spec.forked = forked;
     spec.group = sandbox::kSleepingGroup;
-    return start_other(std::move(spec), std::move(done));
+    spec.born_in = born_in;
+    auto adopted = [this, born_in, done = std::move(done)](Result<sandbox::Worker> worker) {
+        if (worker.has_value() && born_in != sandbox::kSleepingGroup) {
+            sleepers_.add(worker.value().pidfd);
+            sleepers_.begin();
+        }
+        done(std::move(worker));
+    };
+    return start_other(std::move(spec), std::move(adopted));
 }
 
 }  // namespace cellkeep::session

@@ -10,11 +10,13 @@
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/session/checkpoints/sleeper_moves.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/workspace/workspace.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <map>
@@ -47,16 +49,17 @@ std::vector<std::string> make_environment(
 std::string prepare_working_directory(
     const sandbox::Workspace& workspace, const std::string& wanted);
 
+struct SessionSetup;
+
 class KernelStarter {
  public:
-    /// Sandbox, workspace and limits stay where they are; the limits may change. keep_session is
+    /// Sandbox, workspace and setup stay where they are; the limits may change. keep_session is
     /// called before each call into what the session owns.
     KernelStarter(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,
         const sandbox::Workspace& workspace,
-        const SessionLimits& limits,
-        std::string session_id,
+        const SessionSetup& setup,
         KeepAlive keep_session);
     KernelStarter(const KernelStarter&) = delete;
     KernelStarter& operator=(const KernelStarter&) = delete;
@@ -82,16 +85,20 @@ class KernelStarter {
     /// Starts any other process. As WorkerStarts::begin().
     Result<std::shared_ptr<WorkerStart>> start_other(
         sandbox::WorkerSpec spec, WorkerStart::Done done);
-    /// Makes a worker of kSleepingGroup of a process that an interpreter has forked. As
-    /// WorkerStarts::begin().
-    Result<std::shared_ptr<WorkerStart>> adopt_copy(pid_t forked, WorkerStart::Done done);
+    /// Makes a worker of kSleepingGroup of a process that one of a group has forked: the
+    /// interpreter, or another copy. As WorkerStarts::begin().
+    Result<std::shared_ptr<WorkerStart>> adopt_copy(
+        pid_t forked, sandbox::WorkerGroup born_in, WorkerStart::Done done);
+    /// Before anything is forked from a copy: until all copies are where what they fork is looked
+    /// for.
+    boost::asio::awaitable<void> wait_moved() { return sleepers_.wait(); }
 
  private:
     boost::asio::io_context& io_;
     sandbox::Sandbox& sandbox_;
     const sandbox::Workspace& workspace_;
-    const SessionLimits& limits_;
-    const std::string session_id_;
+    const SessionSetup& setup_;
+    SleeperMoves sleepers_;
     WorkerStarts starts_;
 };
 

@@ -35,7 +35,7 @@ SandboxedSession::SandboxedSession(
       usage_(usage_counters(), account_, session_limits(), kernel_log().line),
       usage_report_(steady_clock::now()),
       life_(io, setup_.options, life_hooks(), keep_alive()),
-      starter_(io, sandbox_, workspace_, session_limits(), setup_.id, keep_alive()),
+      starter_(io, sandbox_, workspace_, setup_, keep_alive()),
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, tools_, [this] { touch(); }),
       checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),

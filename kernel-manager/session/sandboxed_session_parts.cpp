@@ -176,10 +176,7 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
                 return kernels_.main().go_back(std::move(woken), std::move(text));
             },
         .has_interpreter = [this] { return kernels_.main().state() != KernelState::kDead; },
-        .adopt =
-            [this](pid_t forked, WorkerStart::Done done) {
-                return starter_.adopt_copy(forked, std::move(done));
-            },
+        .starter = starter_,
         .give_outputs = [this](
                             const UniqueFd& out,
                             const UniqueFd& err) { return sandbox_.give_outputs(out, err); },

@@ -55,6 +55,8 @@ struct SessionSetup {
     std::shared_ptr<WatchRation> watch_ration;
     /// Reads what executions leave.
     std::shared_ptr<WorkThread> work_thread;
+    /// Moves processes to cgroups, for which the kernel takes some milliseconds.
+    std::shared_ptr<WorkThread> cgroup_thread;
     /// Where checkpoints keep files; null: they keep none.
     std::shared_ptr<checkpoint::BlobSpace> blob_space;
     /// Reads the operator's inputs, whose disk may stall: nothing else waits for it.

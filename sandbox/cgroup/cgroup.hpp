@@ -66,6 +66,10 @@ class SessionCgroup {
     Result<UniqueFd> open_group(WorkerGroup group) {
         return workers_.open_procs(group, directories_);
     }
+    std::string group_procs_file(WorkerGroup group) const { return workers_.procs_file_of(group); }
+    Status exchange_groups(WorkerGroup one, WorkerGroup other) {
+        return workers_.exchange(one, other);
+    }
     UniqueFd open_group_events(WorkerGroup group) const { return workers_.open_events(group); }
     Status kill_group(WorkerGroup group) { return workers_.kill(group); }
     Result<std::chrono::microseconds> group_cpu_time(WorkerGroup group) const {

@@ -13,6 +13,7 @@ WorkerLeaves WorkerLeaves::make(const std::string& session, SessionDirectories& 
     WorkerLeaves leaves;
     const std::string path = session + "/workers";
     if (directories.make_leaf(path).has_value()) {
+        leaves.base_ = path;
         leaves.add(0, path);
     }
     return leaves;
@@ -22,6 +23,10 @@ WorkerLeaves WorkerLeaves::take_over(const std::map<WorkerGroup, std::string>& p
     WorkerLeaves leaves;
     for (const auto& [group, path] : paths) {
         leaves.add(group, path);
+        // All others have a number behind it.
+        if (leaves.base_.empty() || path.size() < leaves.base_.size()) {
+            leaves.base_ = path;
+        }
     }
     return leaves;
 }
@@ -44,8 +49,22 @@ void WorkerLeaves::add(WorkerGroup group, const std::string& path) {
 }
 
 std::string WorkerLeaves::procs_file() const {
-    const Leaf* leaf = find(0);
+    return base_.empty() ? std::string() : base_ + "/cgroup.procs";
+}
+
+std::string WorkerLeaves::procs_file_of(WorkerGroup group) const {
+    const Leaf* leaf = find(group);
     return leaf == nullptr ? std::string() : leaf->path + "/cgroup.procs";
+}
+
+Status WorkerLeaves::exchange(WorkerGroup one, WorkerGroup other) {
+    const auto first = leaves_.find(one);
+    const auto second = leaves_.find(other);
+    if (first == leaves_.end() || second == leaves_.end()) {
+        return Error(ErrorCode::kUnavailable, "cgroup: a group of workers has none of its own");
+    }
+    std::swap(first->second, second->second);
+    return ok();
 }
 
 std::vector<std::string> WorkerLeaves::procs_files() const {
@@ -58,11 +77,11 @@ std::vector<std::string> WorkerLeaves::procs_files() const {
 
 Result<UniqueFd> WorkerLeaves::open_procs(WorkerGroup group, SessionDirectories& directories) {
     const Leaf* first = find(0);
-    if (group == 0 || first == nullptr) {
+    if (first == nullptr || (group == 0 && first->path == base_)) {
         return UniqueFd();
     }
     if (find(group) == nullptr) {
-        const std::string path = first->path + "-" + std::to_string(group);
+        const std::string path = base_ + "-" + std::to_string(group);
         BOOST_OUTCOME_TRY(directories.make_leaf(path));
         add(group, path);
     }

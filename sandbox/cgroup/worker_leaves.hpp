@@ -32,13 +32,19 @@ class WorkerLeaves {
 
     bool exist() const { return !leaves_.empty(); }
     std::map<WorkerGroup, std::string> paths() const;
-    /// The cgroup.procs file of group 0, which every worker enters that has no other; or empty.
+    /// The cgroup.procs file that every worker enters that is given no other; or empty. Group 0's
+    /// until an exchange().
     std::string procs_file() const;
     /// Those of all groups.
     std::vector<std::string> procs_files() const;
     /// The cgroup.procs file of a group's leaf, for writing. The leaf is made at the first call.
-    /// Invalid without leaves, and for group 0, which procs_file() serves.
+    /// Invalid without leaves, and for group 0 while procs_file() is its own.
     Result<UniqueFd> open_procs(WorkerGroup group, SessionDirectories& directories);
+    /// The same file's path, of a leaf that is there; or empty.
+    std::string procs_file_of(WorkerGroup group) const;
+    /// From now on what is in the leaf of one group is of the other, and the other way round.
+    /// Nothing is moved. kUnavailable if one of them has no leaf.
+    Status exchange(WorkerGroup one, WorkerGroup other);
     /// The cgroup.events file of a group's leaf; invalid if it has none.
     UniqueFd open_events(WorkerGroup group) const;
     /// SIGKILL to every process of a group's leaf; nothing if it has none.
@@ -57,6 +63,7 @@ class WorkerLeaves {
     const Leaf* find(WorkerGroup group) const;
     void add(WorkerGroup group, const std::string& path);
 
+    std::string base_;  // the first leaf that was made, group 0's at first
     std::map<WorkerGroup, Leaf> leaves_;
 };
 

@@ -55,8 +55,9 @@ int adopt(const Init& init, const RequestHeader& header, int& pidfd, SetupStep& 
     if (pidfd < 0) {
         return errno;
     }
-    const int procs_fd =
-        header.own_cgroup == 1 ? init.request.fds[0] : init.child->worker_cgroup_fd;
+    const int procs_fd = header.own_cgroup == 1                ? init.request.fds[0]
+                         : header.own_cgroup == kStaysInCgroup ? -1
+                                                               : init.child->worker_cgroup_fd;
     const int error = enter_cgroup(procs_fd, pid);
     if (error != 0) {
         // A process that no sweep reaches must not stay.
@@ -69,9 +70,10 @@ int adopt(const Init& init, const RequestHeader& header, int& pidfd, SetupStep& 
 }
 
 bool is_well_formed(const Init& init, const RequestHeader& header) {
-    return header.group < kWorkerGroupsMax && header.forked > 1 && header.own_cgroup <= 1 &&
-           init.request.fd_count == header.own_cgroup && header.text_bytes == 0 &&
-           (header.own_cgroup == 0 || is_cgroup_file(init.request.fds[0], O_WRONLY));
+    const std::size_t fds = header.own_cgroup == 1 ? 1 : 0;
+    return header.group < kWorkerGroupsMax && header.forked > 1 &&
+           header.own_cgroup <= kStaysInCgroup && init.request.fd_count == fds &&
+           header.text_bytes == 0 && (fds == 0 || is_cgroup_file(init.request.fds[0], O_WRONLY));
 }
 
 }  // namespace

@@ -28,8 +28,10 @@ struct SandboxState {
     InitChannel channel{std::move(pid1.control)};
     WorkerId last_worker = 0;
     std::optional<AskedStart> asked =
-        std::nullopt;       // whose reply take_start() has not returned yet
-    bool given_up = false;  // give_up() has killed pid 1
+        std::nullopt;  // whose reply take_start() has not returned yet
+    std::optional<WorkerGroup> sleepers_among = std::nullopt;  // whose cgroup they are to leave
+    bool sweep_waits = false;                                  // of that group, until they have
+    bool given_up = false;                                     // give_up() has killed pid 1
     bool frozen = false;
     bool death_told = false;
     bool ending = false;     // destroy() was called: no more requests

@@ -8,6 +8,7 @@
 #include "sandbox/server/init_channel.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace cellkeep::sandbox {
@@ -19,6 +20,7 @@ struct AskedStart {
     std::string directory;
     bool adopts = false;  // WorkerSpec::forked
     WorkerGroup group = 0;
+    std::optional<WorkerGroup> stays_in = std::nullopt;  // WorkerPlace
 };
 
 /// The worker, or the reason why there is none: kUnavailable while killed processes have not ended,

@@ -99,7 +99,8 @@ Result<std::string> start_text(const WorkerSpec& spec) {
 }
 
 Status check_adoption(const WorkerSpec& spec) {
-    if (spec.forked < 2 || spec.group >= kWorkerGroupsMax || spec.warm || !spec.argv.empty() ||
+    if (spec.forked < 2 || spec.group >= kWorkerGroupsMax ||
+        spec.born_in.value_or(0) >= kWorkerGroupsMax || spec.warm || !spec.argv.empty() ||
         !spec.env.empty() || spec.terminal_fd || spec.stdin_fd || spec.stdout_fd ||
         spec.stderr_fd || spec.link_fd) {
         return Error(
@@ -119,6 +120,9 @@ Result<StartMessage> start_message(const WorkerSpec& spec) {
         message.header.kind = RequestKind::kAdopt;
         message.header.forked = spec.forked;
         return message;
+    }
+    if (spec.born_in) {
+        return Error(ErrorCode::kInvalidArgument, "start: the worker is not born yet");
     }
     BOOST_OUTCOME_TRY(message.text, start_text(spec));
     BOOST_OUTCOME_TRY(message.fds, worker_descriptors(spec));

@@ -138,7 +138,7 @@ struct RequestHeader {
     std::uint32_t text_bytes = 0;
     std::uint32_t warm = 0;             // 1: no exec, the worker goes on as the zygote's program
     std::uint32_t group = 0;            // kStart, kSweepGroup, kAdopt: below kWorkerGroupsMax
-    std::uint32_t own_cgroup = 0;       // 1: the last descriptor is its cgroup's
+    std::uint32_t own_cgroup = 0;       // 1: the last descriptor is its cgroup's; or kStaysInCgroup
     std::int32_t forked = 0;            // kAdopt: the process's number inside
     std::uint32_t own_input = 0;        // kStart: 1: the first descriptor is the worker's stdin
     std::int32_t signal = 0;            // kSignal: 1 to kSignalMax; kDeathSignal: 0 or SIGKILL
@@ -148,6 +148,8 @@ struct RequestHeader {
     Loopback loopback = Loopback::kV4;  // kConnect
 };
 inline constexpr std::int32_t kSignalMax = 64;
+/// kAdopt: the process is moved to no cgroup. The server looks where it is.
+inline constexpr std::uint32_t kStaysInCgroup = 2;
 
 /// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
 /// control, events, plan, then those of the cgroups. There is no reply: a process that

@@ -2,6 +2,7 @@
 //
 // Processes that a worker has forked as children of pid 1 become workers.
 #include "protocol/support/syscall.hpp"
+#include "sandbox/server/branch_place.hpp"
 #include "tests/sandbox/fixture.hpp"
 #include "tests/support/held_process.hpp"
 
@@ -13,6 +14,8 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -48,11 +51,12 @@ struct Family {
     pid_t own = 0;
 };
 
-Family start_family(Sandbox& sandbox) {
+Family start_family(Sandbox& sandbox, sandbox::WorkerGroup group = 0) {
     auto out = make_pipe();
     REQUIRE(out.has_value());
     WorkerSpec spec;
     spec.argv = {"/usr/bin/python3", "-c", kForkSibling};
+    spec.group = group;
     spec.stdout_fd = std::move(out.value().write_end);
     spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     const auto worker = sandbox.start(std::move(spec));
@@ -72,11 +76,24 @@ Family start_family(Sandbox& sandbox) {
     return family;
 }
 
-Result<sandbox::Worker> adopt(Sandbox& sandbox, pid_t forked, sandbox::WorkerGroup group) {
+Result<sandbox::Worker> adopt(
+    Sandbox& sandbox,
+    pid_t forked,
+    sandbox::WorkerGroup group,
+    std::optional<sandbox::WorkerGroup> born_in = std::nullopt) {
     WorkerSpec spec;
     spec.forked = forked;
     spec.group = group;
+    spec.born_in = born_in;
     return sandbox.start(std::move(spec));
+}
+
+sandbox::Worker must_adopt(
+    Sandbox& sandbox, pid_t forked, sandbox::WorkerGroup group, sandbox::WorkerGroup born_in) {
+    auto adopted = adopt(sandbox, forked, group, born_in);
+    INFO((adopted.has_error() ? adopted.error().message() : ""));
+    REQUIRE(adopted.has_value());
+    return std::move(adopted).value();
 }
 
 std::string read_of(pid_t pid, const std::string& file) {
@@ -148,6 +165,117 @@ TEST_CASE("a guest can name no process but a live child of pid 1 that is no work
     CHECK(adopt(sandbox, family.sibling, sandbox::kWorkerGroupsMax).has_error());
     REQUIRE(adopt(sandbox, family.sibling, kSleepingGroup).has_value());
     CHECK(refused(family.sibling) == EEXIST);
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE(
+    "a fork that is to sleep stays where it was born until it is moved, and so long no sweep "
+    "begins") {
+    auto sandbox = make_sandbox();
+    const Family family = start_family(sandbox);
+    CHECK_FALSE(sandbox.has_stray_sleepers());
+    const auto sleeper = must_adopt(sandbox, family.sibling, kSleepingGroup, 0);
+    const pid_t outside = pid_of(sleeper.pidfd.get());
+    if (::geteuid() != 0) {
+        CHECK_FALSE(sandbox.has_stray_sleepers());  // there are no cgroups
+        return;
+    }
+    CHECK_THAT(read_of(outside, "cgroup"), Catch::Contains("/workers\n"));
+    REQUIRE(sandbox.has_stray_sleepers());
+    require_ok(sandbox.begin_sweep(0));
+    // It waits: what it would kill answers.
+    CHECK(run_python(sandbox, "print('still')").out == "still\n");
+    CHECK_FALSE(read_of(outside, "stat").empty());
+    SECTION("it is moved, and the sweep takes the others") {
+        require_ok(sandbox::move_to_cgroups(sleeper.pidfd, {sandbox.sleepers_file()}));
+        CHECK_THAT(read_of(outside, "cgroup"), Catch::Contains("/workers-8\n"));
+        require_ok(sandbox.sleepers_moved());
+        CHECK_FALSE(sandbox.has_stray_sleepers());
+        CHECK(wait_event(sandbox).worker.id == family.parent);
+        CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
+        CHECK_FALSE(read_of(outside, "stat").empty());
+        require_ok(sandbox.begin_sweep(kSleepingGroup));
+        CHECK(wait_event(sandbox).worker.id == sleeper.id);
+    }
+    SECTION("it is not moved, and the sweep takes it, too") {
+        require_ok(sandbox.sleepers_moved());
+        std::set<sandbox::WorkerId> ended;
+        ended.insert(wait_event(sandbox).worker.id);
+        ended.insert(wait_event(sandbox).worker.id);
+        CHECK(ended == std::set<sandbox::WorkerId>{family.parent, sleeper.id});
+    }
+    SECTION("a sweep of everything waits for nothing") {
+        require_ok(sandbox.begin_sweep());
+        std::set<sandbox::WorkerId> ended;
+        ended.insert(wait_event(sandbox).worker.id);
+        ended.insert(wait_event(sandbox).worker.id);
+        CHECK(ended == std::set<sandbox::WorkerId>{family.parent, sleeper.id});
+    }
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("what goes on from a sleeper has the sleepers' cgroup, and they are to have the other") {
+    if (::geteuid() != 0) {
+        return;  // there are no cgroups
+    }
+    auto sandbox = make_sandbox();
+    // The worker of the sleepers' group is the sleeper, and the process that it forks goes on.
+    const Family family = start_family(sandbox, kSleepingGroup);
+    const auto woken = must_adopt(sandbox, family.sibling, 0, kSleepingGroup);
+    CHECK_THAT(read_of(pid_of(woken.pidfd.get()), "cgroup"), Catch::Contains("/workers-8\n"));
+    REQUIRE(sandbox.has_stray_sleepers());
+    CHECK_THAT(sandbox.sleepers_file(), Catch::EndsWith("/workers/cgroup.procs"));
+    // What is started in the group meanwhile is where it would be swept.
+    const std::string cgroup =
+        run_inside(sandbox, {"/usr/bin/grep", "^0:", "/proc/self/cgroup"}).out;
+    CHECK(cgroup == "0::/workers-8\n");
+    require_ok(sandbox.begin_sweep(0));
+    CHECK(run_python(sandbox, "print('still')").out == "still\n");
+    // Nobody has moved the sleeper, so it is taken as well.
+    require_ok(sandbox.sleepers_moved());
+    std::set<sandbox::WorkerId> ended;
+    ended.insert(wait_event(sandbox).worker.id);
+    ended.insert(wait_event(sandbox).worker.id);
+    CHECK(ended == std::set<sandbox::WorkerId>{family.parent, woken.id});
+    CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
+    // The next one is in the cgroup that the group has now, and goes on from a sleeper as the
+    // first.
+    const Family next = start_family(sandbox, kSleepingGroup);
+    const auto again = must_adopt(sandbox, next.sibling, 0, kSleepingGroup);
+    CHECK_THAT(read_of(pid_of(again.pidfd.get()), "cgroup"), Catch::Contains("/workers\n"));
+    CHECK_THAT(sandbox.sleepers_file(), Catch::EndsWith("/workers-8/cgroup.procs"));
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("a process that was born elsewhere than it should is killed") {
+    if (::geteuid() != 0) {
+        return;  // there are no cgroups
+    }
+    auto sandbox = make_sandbox();
+    const Family family = start_family(sandbox);
+    REQUIRE(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
+    const auto adopted = adopt(sandbox, family.sibling, kSleepingGroup, kSleepingGroup);
+    REQUIRE(adopted.has_error());
+    CHECK(adopted.error().code() == ErrorCode::kProtocol);
+    CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kWorkerExited);
+    CHECK_FALSE(sandbox.has_stray_sleepers());
+    require_ok(sandbox.destroy());
+}
+
+TEST_CASE("only a group that there is can be where a process was born, and only of one that was") {
+    auto sandbox = make_sandbox();
+    const Family family = start_family(sandbox);
+    const auto wrong = adopt(sandbox, family.sibling, 0, sandbox::kWorkerGroupsMax);
+    REQUIRE(wrong.has_error());
+    CHECK(wrong.error().code() == ErrorCode::kInvalidArgument);
+    WorkerSpec spec;
+    spec.argv = {"/usr/bin/true"};
+    spec.stdout_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    spec.born_in = 0;
+    const auto unborn = sandbox.start(std::move(spec));
+    REQUIRE(unborn.has_error());
+    CHECK(unborn.error().code() == ErrorCode::kInvalidArgument);
     require_ok(sandbox.destroy());
 }
 

@@ -59,6 +59,9 @@ Result<std::unique_ptr<KernelProcess>> KernelProcess::take_over(
     sandbox::WorkerSpec spec;
     spec.forked = woken.forked;
     spec.group = group;
+    if (!woken.admit) {
+        spec.born_in = sandbox::kSleepingGroup;  // of this sandbox
+    }
     BOOST_OUTCOME_TRY(
         auto process,
         begin(

@@ -44,6 +44,9 @@ struct WokenProcess {
     /// Not empty: asked when pid 1 has adopted it, before it is spoken to. done is called later,
     /// once, and an error ends it.
     std::function<void(const UniqueFd& pidfd, std::function<void(Status)> done)> admit = {};
+    /// Of one that leaves for a branch: held for as long as it may be in a cgroup of the sandbox
+    /// that it comes from.
+    std::shared_ptr<void> stay = {};
 };
 
 class KernelProcess final : public Interpreter {

@@ -98,7 +98,11 @@ boost::asio::awaitable<Result<WokenProcess>> SessionBranches::arrive() {
     const auto come = std::exchange(setup_.come, nullptr);
     auto arrived = co_await come(std::move(target));
     BOOST_OUTCOME_CO_TRY(auto woken, std::move(arrived));
-    woken.admit = make_admission();
+    woken.admit = [admit = make_admission(), stay = std::move(woken.stay)](
+                      const UniqueFd& pidfd, std::function<void(Status)> done) {
+        admit(
+            pidfd, [stay, done = std::move(done)](Status admitted) { done(std::move(admitted)); });
+    };
     co_return woken;
 }
 
@@ -121,7 +125,7 @@ Result<BranchTarget> SessionBranches::make_target() {
 }
 
 decltype(WokenProcess::admit) SessionBranches::make_admission() const {
-    return [&io = io_, thread = setup_.work_thread, files = sandbox_.cgroup_files()](
+    return [&io = io_, thread = setup_.cgroup_thread, files = sandbox_.cgroup_files()](
                const UniqueFd& pidfd, std::function<void(Status)> done) {
         auto handle = std::make_shared<UniqueFd>(::fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
         boost::asio::co_spawn(

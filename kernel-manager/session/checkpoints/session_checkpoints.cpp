@@ -121,7 +121,7 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
         co_return made;
     }
     const auto copied = std::get<checkpoint::Copied>(answer.value());
-    auto worker = co_await adopt(copied.forked);
+    auto worker = co_await adopt(copied.forked, 0);
     if (worker.has_error()) {
         co_return std::move(worker).error();
     }
@@ -155,21 +155,23 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
 }
 
 /// The interpreter names a process; pid 1 looks whether it is one to take.
-boost::asio::awaitable<Result<sandbox::Worker>> SessionCheckpoints::adopt(pid_t forked) {
+boost::asio::awaitable<Result<sandbox::Worker>> SessionCheckpoints::adopt(
+    pid_t forked, sandbox::WorkerGroup born_in) {
     struct Adoption {
         explicit Adoption(boost::asio::io_context& io) : done(io) {}
         Completion<Status> done;
         std::optional<sandbox::Worker> worker;
     };
     const auto adoption = std::make_shared<Adoption>(io_);
-    auto start = hooks_.adopt(forked, [adoption](Result<sandbox::Worker> worker) {
+    const auto settle = [adoption](Result<sandbox::Worker> worker) {
         if (worker.has_error()) {
             adoption->done.set(std::move(worker).error());
         } else {
             adoption->worker = std::move(worker).value();
             adoption->done.set(ok());
         }
-    });
+    };
+    auto start = hooks_.starter.adopt_copy(forked, born_in, settle);
     if (start.has_error()) {
         co_return std::move(start).error();
     }
@@ -290,6 +292,9 @@ boost::asio::awaitable<Status> SessionCheckpoints::restore_files(
 
 /// Before anything is killed: a copy that does not fork costs nothing but itself.
 boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::string id, bool reseed) {
+    // The sleepers' cgroup becomes the interpreter's.
+    co_await hooks_.starter.wait_moved();
+    co_await wait_departed();
     const auto copy = kept_.copy_of(id);
     if (!copy) {
         co_return unknown(id);

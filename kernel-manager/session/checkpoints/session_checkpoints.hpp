@@ -13,10 +13,11 @@
 #include "kernel-manager/kernel/process/copy_request.hpp"
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
-#include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
+#include "kernel-manager/session/kernel_starter.hpp"
 #include "protocol/support/alarm.hpp"
+#include "protocol/support/completion.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
@@ -44,8 +45,7 @@ class SessionCheckpoints {
         std::function<boost::asio::awaitable<Status>(WokenProcess, std::string)> go_back;
         /// There is an interpreter whose state could be kept.
         std::function<bool()> has_interpreter;
-        /// KernelStarter::adopt_copy().
-        std::function<Result<std::shared_ptr<WorkerStart>>(pid_t, WorkerStart::Done)> adopt;
+        KernelStarter& starter;
         /// sandbox::Sandbox::give_outputs().
         std::function<Status(const UniqueFd&, const UniqueFd&)> give_outputs;
         /// FamilyMember::let_pass() of the session.
@@ -124,8 +124,11 @@ class SessionCheckpoints {
         std::optional<std::string> label);
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> copy(
         checkpoint::CheckpointOrder order, std::string kept);
-    boost::asio::awaitable<Result<sandbox::Worker>> adopt(pid_t forked);
+    boost::asio::awaitable<Result<sandbox::Worker>> adopt(
+        pid_t forked, sandbox::WorkerGroup born_in);
     boost::asio::awaitable<Result<WokenProcess>> wake(std::string id, bool reseed);
+    std::shared_ptr<void> note_departure();
+    boost::asio::awaitable<void> wait_departed();
     boost::asio::awaitable<Result<pid_t>> lead_out(
         std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed);
     boost::asio::awaitable<Status> restore_files(
@@ -149,6 +152,8 @@ class SessionCheckpoints {
     std::optional<Settled> settled_;
     Kept begun_;                                         // of a branch: what it was made with
     std::shared_ptr<checkpoint::MergeBase> merge_base_;  // of a branch
+    /// Of processes that leave for branches, and may be in the sleepers' cgroup.
+    std::vector<std::shared_ptr<Completion<bool>>> departures_;
     bool working_ = false;
     bool closed_ = false;
 };

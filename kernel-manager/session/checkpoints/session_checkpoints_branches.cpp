@@ -36,6 +36,7 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     }
     const Work work(*this, Work::Interpreter::kFree);
     hooks_.wake();
+    co_await hooks_.starter.wait_moved();
     Kept files = kept_.files_of(id);
     auto versions = kept_.versions();
     Status taken = co_await target.take_files(std::move(files), std::move(versions));
@@ -53,7 +54,24 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     }
     auto left = co_await lead_out(copy, std::move(fds), std::move(gate.first), reseed);
     BOOST_OUTCOME_CO_TRY(const pid_t forked, std::move(left));
-    co_return WokenProcess{forked, std::move(channels.ours)};
+    WokenProcess leaving{forked, std::move(channels.ours)};
+    leaving.stay = note_departure();
+    co_return leaving;
+}
+
+std::shared_ptr<void> SessionCheckpoints::note_departure() {
+    std::erase_if(departures_, [](const auto& one) { return one->done(); });
+    const auto departed = std::make_shared<Completion<bool>>(io_);
+    departures_.push_back(departed);
+    return {nullptr, [departed](void*) { departed->set(true); }};
+}
+
+boost::asio::awaitable<void> SessionCheckpoints::wait_departed() {
+    while (!departures_.empty()) {
+        auto one = departures_.back();
+        departures_.pop_back();
+        (void)co_await Completion<bool>::wait(std::move(one));
+    }
 }
 
 /// The fork of the copy is a worker of this sandbox until it has left. It lets its like behind: the
@@ -62,7 +80,7 @@ boost::asio::awaitable<Result<pid_t>> SessionCheckpoints::lead_out(
     std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed) {
     auto forked = co_await copy->wake_for_branch(std::move(fds), reseed, limits::kCopyPatience);
     BOOST_OUTCOME_CO_TRY(const pid_t leaving, std::move(forked));
-    auto adopted = co_await adopt(leaving);
+    auto adopted = co_await adopt(leaving, sandbox::kSleepingGroup);
     BOOST_OUTCOME_CO_TRY(const sandbox::Worker worker, std::move(adopted));
     BOOST_OUTCOME_CO_TRY(const auto numbers, sandbox::numbers_of(worker.pidfd));
     hooks_.let_pass(numbers, sandbox::kLeavingCallsMax);

@@ -157,6 +157,46 @@ TEST_CASE("groups of workers are killed and counted alone", "[sandbox][cgroup]")
     }
 }
 
+TEST_CASE("two groups exchange their leaves", "[sandbox][cgroup]") {
+    const FakeCgroup base;
+    SessionDirectories directories;
+    const std::string session = make_in(directories, base);
+    WorkerLeaves leaves = WorkerLeaves::make(session, directories);
+    CHECK(leaves.exchange(0, 8).error().code() == ErrorCode::kUnavailable);  // it has none yet
+    CHECK(leaves.procs_file_of(8).empty());
+    (void)leaves.open_procs(8, directories);  // it makes the leaf, whose files are the test's
+    const std::string main = session + "/workers";
+    const std::string other = session + "/workers-8";
+    for (const std::string& leaf : {main, other}) {
+        put_file(leaf + "/cgroup.kill", "");
+        put_file(leaf + "/cgroup.procs", "");
+    }
+    REQUIRE(leaves.exchange(0, 8).has_value());
+    CHECK(leaves.procs_file_of(0) == other + "/cgroup.procs");
+    CHECK(leaves.procs_file_of(8) == main + "/cgroup.procs");
+    // What pid 1 has is still the first one's, so group 0 has to be given its own.
+    CHECK(leaves.procs_file() == main + "/cgroup.procs");
+    CHECK(leaves.open_procs(0, directories).value());
+    CHECK(leaves.kill(0).has_value());
+    CHECK(text_of(main + "/cgroup.kill").empty());
+    CHECK(text_of(other + "/cgroup.kill") == "1");
+    SECTION("another program goes on with them") {
+        WorkerLeaves taken = WorkerLeaves::take_over(leaves.paths());
+        CHECK(taken.procs_file() == main + "/cgroup.procs");
+        CHECK(taken.procs_file_of(0) == other + "/cgroup.procs");
+        CHECK(taken.open_procs(0, directories).value());
+    }
+    SECTION("and back") {
+        REQUIRE(leaves.exchange(0, 8).has_value());
+        CHECK(leaves.procs_file_of(0) == main + "/cgroup.procs");
+        CHECK_FALSE(leaves.open_procs(0, directories).value());
+    }
+    for (const std::string& leaf : {main, other}) {
+        std::filesystem::remove(leaf + "/cgroup.kill");
+        std::filesystem::remove(leaf + "/cgroup.procs");
+    }
+}
+
 TEST_CASE("without leaves there is nothing to enter, to kill or to count", "[sandbox][cgroup]") {
     SessionDirectories directories;
     WorkerLeaves none = WorkerLeaves::make("/no/such/session", directories);
