@@ -79,7 +79,9 @@ void RunWatch::stop_timers() {
 }
 
 void RunWatch::forget() {
-    stop_timers();
+    // The next run sets them again.
+    wall_alarm_.rest();
+    cpu_alarm_.rest();
     run_ = nullptr;
 }
 

@@ -11,39 +11,34 @@ void ClaimedEnd::watch(std::chrono::steady_clock::time_point deadline, Act act) 
     }
     act_ = std::make_shared<const Act>(std::move(act));
     deadline_ = deadline;
-    wait(Step::kAsk, deadline);
+    wait(Step::kAsk, deadline - std::chrono::steady_clock::now());
 }
 
 void ClaimedEnd::settle() {
     if (std::exchange(act_, nullptr)) {
-        timer_.cancel();
+        alarm_.rest();  // the next run's end is claimed soon
     }
 }
 
-void ClaimedEnd::wait(Step step, std::chrono::steady_clock::time_point until) {
+void ClaimedEnd::wait(Step step, std::chrono::steady_clock::duration time) {
     step_ = step;
-    timer_.expires_at(until);
-    // This object is there as long as the claim is: nothing else holds `act_`.
-    timer_.async_wait([this, step, weak = std::weak_ptr<const Act>(act_)](
-                          const boost::system::error_code& error) {
-        const std::shared_ptr<const Act> act = weak.lock();
-        if (error || !act) {
-            return;
-        }
-        const auto now = std::chrono::steady_clock::now();
-        switch (step) {
-            case Step::kAsk:
-                wait(Step::kInterrupt, now + patience_);
-                break;
-            case Step::kInterrupt:
-                wait(Step::kKill, now + grace_);
-                break;
-            case Step::kKill:
-                act_ = nullptr;
-                break;
-        }
-        (*act)(step);  // may settle the claim, or end this object
-    });
+    alarm_.set_after(time, [this, step] { take(step); });
+}
+
+void ClaimedEnd::take(Step step) {
+    const std::shared_ptr<const Act> act = act_;
+    switch (step) {
+        case Step::kAsk:
+            wait(Step::kInterrupt, patience_);
+            break;
+        case Step::kInterrupt:
+            wait(Step::kKill, grace_);
+            break;
+        case Step::kKill:
+            act_ = nullptr;
+            break;
+    }
+    (*act)(step);  // may settle the claim, or end this object
 }
 
 }  // namespace cellkeep::session

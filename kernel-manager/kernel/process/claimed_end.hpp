@@ -7,14 +7,15 @@
 #pragma once
 
 #include "protocol/limits.hpp"
+#include "protocol/support/alarm.hpp"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -28,11 +29,12 @@ class ClaimedEnd {
     /// Called on the io_context's thread.
     using Act = std::function<void(Step)>;
 
-    explicit ClaimedEnd(
+    ClaimedEnd(
         boost::asio::io_context& io,
+        KeepAlive keep_alive,
         std::chrono::milliseconds patience = kClaimedEndPatience,
         std::chrono::milliseconds grace = limits::kInterruptGrace)
-        : patience_(patience), grace_(grace), timer_(io) {}
+        : patience_(patience), grace_(grace), alarm_(io, std::move(keep_alive)) {}
 
     /// The kernel says that a run is over whose deadline this is. While an earlier claim is open,
     /// its deadline stays.
@@ -47,11 +49,12 @@ class ClaimedEnd {
     bool is_asking() const { return act_ && step_ != Step::kAsk; }
 
  private:
-    void wait(Step step, std::chrono::steady_clock::time_point until);
+    void wait(Step step, std::chrono::steady_clock::duration time);
+    void take(Step step);
 
     const std::chrono::milliseconds patience_;
     const std::chrono::milliseconds grace_;
-    boost::asio::steady_timer timer_;
+    Alarm alarm_;
     std::chrono::steady_clock::time_point deadline_;
     Step step_ = Step::kAsk;          // the next one
     std::shared_ptr<const Act> act_;  // null: no claim is open

@@ -27,7 +27,7 @@ ProcessSupervisor::ProcessSupervisor(
       messages_(settings_.name),
       handshake_(io),
       copy_(io),
-      claimed_end_(io),
+      claimed_end_(io, keep_alive_),
       start_alarm_(io, keep_alive_),
       end_alarm_(io, keep_alive_) {}
 
@@ -174,11 +174,7 @@ Status ProcessSupervisor::interrupt() {
 }
 
 void ProcessSupervisor::watch_claimed_end(std::chrono::steady_clock::time_point deadline) {
-    claimed_end_.watch(deadline, [this](ClaimedEnd::Step step) {
-        if (const auto owner = keep_alive_()) {
-            prove_end(step);
-        }
-    });
+    claimed_end_.watch(deadline, [this](ClaimedEnd::Step step) { prove_end(step); });
 }
 
 void ProcessSupervisor::prove_end(ClaimedEnd::Step step) {

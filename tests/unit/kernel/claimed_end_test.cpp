@@ -16,7 +16,8 @@ using Step = ClaimedEnd::Step;
 struct Watched {
     boost::asio::io_context io;
     std::vector<Step> steps;
-    ClaimedEnd claim{io, 1ms, 1ms};
+    std::shared_ptr<int> owner = std::make_shared<int>(0);
+    ClaimedEnd claim{io, [this] { return owner; }, 1ms, 1ms};
 
     ClaimedEnd::Act note() {
         return [this](Step step) { steps.push_back(step); };
@@ -39,8 +40,12 @@ TEST_CASE("a claim that is settled asks for nothing more", "[session][claimed_en
     Watched watched;
     std::vector<Step> wanted;
     SECTION("before the deadline") {
-        watched.claim.watch(steady_clock::now() + 1h, watched.note());
+        watched.claim.watch(steady_clock::now() + 1ms, watched.note());
         watched.claim.settle();
+    }
+    SECTION("by the end of its owner") {
+        watched.claim.watch(steady_clock::now(), watched.note());
+        watched.owner.reset();
     }
     SECTION("when the deadline has passed, and its handler waits to be called") {
         watched.claim.watch(steady_clock::now() - 1s, watched.note());
@@ -86,7 +91,9 @@ TEST_CASE("a claim that was settled does not come back with the next", "[session
 TEST_CASE("a claim that is destroyed asks for nothing", "[session][claimed_end]") {
     boost::asio::io_context io;
     int asked = 0;
-    auto claim = std::make_unique<ClaimedEnd>(io, 1ms, 1ms);
+    const auto owner = std::make_shared<int>(0);
+    auto claim = std::make_unique<ClaimedEnd>(
+        io, [owner] { return owner; }, 1ms, 1ms);
     SECTION("before") {
         claim->watch(steady_clock::now() - 1s, [&asked](Step) { ++asked; });
         claim.reset();

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -48,6 +49,9 @@ TEST_CASE("an alarm that was taken back does not call", "[alarm]") {
     SECTION("by cancel()") {
         fixture.alarm->cancel();
     }
+    SECTION("by rest()") {
+        fixture.alarm->rest();
+    }
     SECTION("by the end of the alarm") {
         fixture.alarm.reset();
     }
@@ -71,6 +75,57 @@ TEST_CASE("an alarm that is taken back when its handler waits already does not c
     other.set_after(-2s, [&fixture] { fixture.alarm->cancel(); });
     fixture.run();
     CHECK(fixture.calls == 0);
+}
+
+TEST_CASE(
+    "an alarm that is set while its timer ticks on calls when its own time comes", "[alarm]") {
+    AlarmFixture fixture;
+    Alarm::Call never = [] { FAIL("it was taken back"); };
+    SECTION("which is later than the timer's") {
+        fixture.alarm->set_after(0ms, never);
+        fixture.alarm->rest();
+        CHECK_FALSE(fixture.alarm->is_set());
+        const auto due = std::chrono::steady_clock::now() + 5ms;
+        fixture.alarm->set_after(5ms, [&fixture, due] {
+            ++fixture.calls;
+            CHECK(std::chrono::steady_clock::now() >= due);
+        });
+    }
+    SECTION("which is earlier than the timer's") {
+        fixture.alarm->set_after(1h, never);
+        fixture.alarm->rest();
+        fixture.alarm->set_after(0ms, fixture.count());
+    }
+    SECTION("in the place of a later one") {
+        fixture.alarm->set_after(1h, never);
+        fixture.alarm->set_after(0ms, fixture.count());
+    }
+    CHECK(fixture.alarm->is_set());
+    fixture.run();
+    CHECK(fixture.calls == 1);
+    CHECK_FALSE(fixture.alarm->is_set());
+}
+
+TEST_CASE("an alarm at rest keeps its timer, and a cancelled one does not", "[alarm]") {
+    AlarmFixture fixture;
+    fixture.alarm->set_after(1h, fixture.count());
+    fixture.alarm->rest();
+    (void)fixture.io.poll();
+    CHECK_FALSE(fixture.io.stopped());  // it has something to wait for
+    fixture.alarm->cancel();
+    fixture.run();  // returns
+    CHECK(fixture.calls == 0);
+}
+
+TEST_CASE("an alarm set for all time does not call, and can be set again", "[alarm]") {
+    AlarmFixture fixture;
+    fixture.alarm->set_after(std::chrono::steady_clock::duration::max(), fixture.count());
+    (void)fixture.io.poll();
+    CHECK(fixture.calls == 0);
+    CHECK(fixture.alarm->is_set());
+    fixture.alarm->set_after(0ms, fixture.count());
+    fixture.run();
+    CHECK(fixture.calls == 1);
 }
 
 TEST_CASE("an alarm may be set again by its own call", "[alarm]") {
