@@ -120,7 +120,7 @@ void CurrentRun::on_iopub(Message message) {
     const bool of_current = is_status && current_.has_value() && current_->is_parent_of(message);
     if (is_status && !of_current && current_.has_value() && !current_->is_begun()) {
         // The true end of a run whose end was claimed: its last words belong before the next run's.
-        process_.drain_pipes();
+        (void)process_.drain_pipes(-1);
     }
     const bool idle = of_current && says(message, protocol::Member::kExecutionState, "idle");
     if (of_current && !idle && says(message, protocol::Member::kExecutionState, "busy")) {
@@ -128,8 +128,10 @@ void CurrentRun::on_iopub(Message message) {
     }
     if (idle) {
         // What C code and finished subprocesses printed is in the pipes by now: it belongs before
-        // the idle.
-        process_.drain_pipes();
+        // the idle. Files that its code made are in the watch of the workspace by now.
+        if (!process_.drain_pipes(files_.watch_fd())) {
+            files_.note_unchanged();
+        }
     }
     if (idle && current_.has_value()) {
         owner_.take_denials();

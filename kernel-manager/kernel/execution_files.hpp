@@ -64,6 +64,10 @@ class ExecutionFiles {
 
     /// An execution's code begins: what is in the workspace now is not its doing.
     void begin() { artifacts_->begin(); }
+    /// Readable when a file changes. -1: only a look at the files tells.
+    int watch_fd() const { return artifacts_->watch_fd(); }
+    /// Its code has ended, and watch_fd() had nothing to be read: finish() need not look.
+    void note_unchanged() { artifacts_->note_unchanged(); }
     /// Its code has ended: completes the result with what it left, of which at most bytes_max bytes
     /// are read, and gives the answer. At once if there is nothing to read. Not while busy().
     void finish(

@@ -56,8 +56,9 @@ class Interpreter {
     /// kSystem if the process has ended. Cannot hit another process.
     virtual Status send_signal(int number) const = 0;
 
-    /// Hands out the text that is in the pipes now.
-    virtual void drain_pipes() = 0;
+    /// Hands out the text that is in the pipes now. In the same look: whether `also` has something
+    /// to be read. -1 is no descriptor, and has nothing.
+    virtual bool drain_pipes(int also) = 0;
     /// Hands out everything that is left, after the process has ended.
     virtual void drain_all() = 0;
     /// It lives, as far as is known, and nothing is half said on either side.

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <poll.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -77,18 +79,21 @@ class FakeInterpreter final : public Interpreter {
         process_->signals.push_back(number);
         return ok();
     }
-    void drain_pipes() override {
+    bool drain_pipes(int also) override {
         const auto process = process_;
+        pollfd other{also, POLLIN, 0};
+        const bool others = ::poll(&other, 1, 0) > 0;
         if (const std::string text = std::exchange(process->piped, {}); !text.empty()) {
             process->events.on_text(OutputStream::kStdout, text);
         }
+        return others;
     }
     void drain_all() override {
         const auto process = process_;
         for (const protocol::Message& message : std::exchange(process->left, {})) {
             process->events.on_message(message);
         }
-        drain_pipes();
+        (void)drain_pipes(-1);
     }
     void pause_reading() override { process_->paused = true; }
     void resume_reading() override { process_->paused = false; }

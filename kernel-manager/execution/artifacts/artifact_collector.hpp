@@ -37,6 +37,13 @@ class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector>
 
     /// An execution begins.
     void begin();
+    /// ArtifactTracker::watch_fd() and note_unchanged().
+    int watch_fd() const { return tracker_ ? tracker_->watch_fd() : -1; }
+    void note_unchanged() {
+        if (tracker_) {
+            tracker_->note_unchanged();
+        }
+    }
     /// It has ended: `done` is called once, at once if there is nothing to read, otherwise within
     /// limits::kArtifactTimeMax and kArtifactSlack or when close() is called. Not while busy().
     /// Without digests if the work thread does not answer; while it still has not, nothing new is

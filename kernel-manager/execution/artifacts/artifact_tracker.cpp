@@ -53,6 +53,7 @@ void ArtifactTracker::stop_watching() {
 }
 
 void ArtifactTracker::begin() {
+    unchanged_ = false;
     Changes unowned;
     update(unowned);
     started_ = true;
@@ -63,6 +64,9 @@ ArtifactTracker::Changes ArtifactTracker::take() {
     Changes changes;
     if (!started_) {
         changes.complete = false;
+        return changes;
+    }
+    if (std::exchange(unchanged_, false)) {
         return changes;
     }
     update(changes);

@@ -66,6 +66,11 @@ class ArtifactTracker {
     Changes take();
 
     bool watching() const { return watch_.has_value(); }
+    /// Has something to be read if a file has changed since begin(). -1: only take() tells.
+    int watch_fd() const { return watch_.has_value() && listing_complete_ ? watch_->fd() : -1; }
+    /// watch_fd() has been looked at, and had nothing: the next take() goes without a look. Without
+    /// a watch it says nothing.
+    void note_unchanged() { unchanged_ = watch_fd() >= 0; }
 
  private:
     void update(Changes& changes);
@@ -91,6 +96,7 @@ class ArtifactTracker {
     bool listing_complete_ = true;
     std::chrono::steady_clock::time_point next_look_;
     bool started_ = false;
+    bool unchanged_ = false;     // since begin()
     std::int64_t begun_at_ = 0;  // by the clock that stamps files
 };
 

@@ -42,6 +42,8 @@ class WorkspaceWatch {
     /// What was noted since the last call.
     Notes drain();
 
+    /// For poll(2): readable if drain() has something to note.
+    int fd() const { return fd_.get(); }
     /// The descriptor, for closing where it may take its time: the kernel waits for all readers of
     /// its marks.
     UniqueFd release() { return std::move(fd_); }

@@ -221,22 +221,26 @@ Status KernelProcess::send_signal(int number) const {
     return ok();
 }
 
-void KernelProcess::drain_pipes() {
-    // Mostly both are empty, which one system call tells. A closed one has -1, which is left out.
-    std::array<pollfd, 2> pipes{
-        pollfd{stdout_->descriptor(), POLLIN, 0}, pollfd{stderr_->descriptor(), POLLIN, 0}};
-    if (::poll(pipes.data(), pipes.size(), 0) == 0) {
-        return;
+bool KernelProcess::drain_pipes(int also) {
+    // Mostly all are empty, which one system call tells. A closed one has -1, which is left out.
+    std::array<pollfd, 3> all{
+        pollfd{stdout_->descriptor(), POLLIN, 0},
+        pollfd{stderr_->descriptor(), POLLIN, 0},
+        pollfd{also, POLLIN, 0}};
+    const int ready = ::poll(all.data(), all.size(), 0);
+    if (ready == 0) {
+        return false;
     }
     stdout_->drain();
     stderr_->drain();
+    return ready < 0 || all[2].revents != 0;
 }
 
 void KernelProcess::drain_all() {
     // The link first: its frames carry the cell that the rest of the pipes' text belongs to.
     const auto link = link_;
     link->drain();
-    drain_pipes();
+    (void)drain_pipes(-1);
 }
 
 bool KernelProcess::is_at_rest() const {

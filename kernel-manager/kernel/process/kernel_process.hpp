@@ -85,7 +85,7 @@ class KernelProcess final : public Interpreter {
     /// pidfd_send_signal(2). Before its birth it keeps one signal, SIGKILL rather than another.
     Status send_signal(int number) const override;
 
-    void drain_pipes() override;
+    bool drain_pipes(int also) override;
     void drain_all() override;
     bool is_at_rest() const override;
     PassedInterpreter pass_on() override;

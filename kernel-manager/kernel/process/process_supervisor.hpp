@@ -202,10 +202,10 @@ class ProcessSupervisor {
     }
     /// It was asked, and has not answered.
     bool is_copying() const { return copy_.is_pending(); }
-    void drain_pipes() {
-        if (const auto process = process_) {
-            process->drain_pipes();
-        }
+    /// Interpreter::drain_pipes(); true also if there is no process, and so no look.
+    bool drain_pipes(int also) {
+        const auto process = process_;
+        return !process || process->drain_pipes(also);
     }
     /// Not while what is left of an ended process is taken.
     void pause_reading() {

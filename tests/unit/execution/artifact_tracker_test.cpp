@@ -4,6 +4,7 @@
 #include "tests/support/temporary_workspace.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <memory>
@@ -62,6 +63,54 @@ TEST_CASE("a change between two executions belongs to neither", "[artifacts]") {
     files.write("between", "x");
     tracker->begin();
     CHECK(names(tracker->take()).empty());
+}
+
+TEST_CASE("the descriptor of the watch tells whether something has changed", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files);
+    tracker->begin();
+    pollfd watch{tracker->watch_fd(), POLLIN, 0};
+    REQUIRE(watch.fd >= 0);
+    CHECK(::poll(&watch, 1, 0) == 0);
+    SECTION("a change") {
+        files.write("new", "1");
+        CHECK(::poll(&watch, 1, 0) == 1);
+        CHECK(names(tracker->take()) == Changes{{"new", "created"}});
+        CHECK(::poll(&watch, 1, 0) == 0);
+    }
+    SECTION("more changes than are noted") {
+        for (std::size_t i = 0; i <= kFollowedNamesMax; ++i) {
+            files.write(std::to_string(i), "");
+        }
+        CHECK(::poll(&watch, 1, 0) == 1);
+        CHECK(tracker->take().files.size() == kFollowedNamesMax + 1);
+    }
+    SECTION("nothing: then there is no look, and the next execution has one again") {
+        tracker->note_unchanged();
+        const auto changes = tracker->take();
+        CHECK(names(changes).empty());
+        CHECK(changes.complete);
+        tracker->begin();
+        files.write("new", "1");
+        CHECK(names(tracker->take()) == Changes{{"new", "created"}});
+    }
+    SECTION("nothing, but the answer is not asked for: the next execution has a look") {
+        tracker->note_unchanged();
+        tracker->begin();
+        files.write("new", "1");
+        CHECK(names(tracker->take()) == Changes{{"new", "created"}});
+    }
+}
+
+TEST_CASE("without a watch, nothing but a look tells what has changed", "[artifacts]") {
+    const TemporaryWorkspace files;
+    const auto tracker = make_tracker(files, Watching::kNever);
+    CHECK(tracker->watch_fd() == -1);
+    tracker->begin();
+    CHECK(tracker->watch_fd() == -1);
+    tracker->note_unchanged();
+    files.write("new", "1");
+    CHECK(names(tracker->take()) == Changes{{"new", "created"}});
 }
 
 TEST_CASE("a file that is replaced, moved or removed", "[artifacts]") {

@@ -131,6 +131,34 @@ TEST_CASE(
     CHECK_FALSE(placed);
 }
 
+TEST_CASE(
+    "an execution is looked at unless its watch has shown nothing", "[session][execution_files]") {
+    ExecutionFilesFixture fixture;
+    fixture.files->begin();
+    REQUIRE(fixture.files->watch_fd() >= 0);
+    SECTION("a file that comes before the look is the execution's") {
+        fixture.target.write("new", "1");
+        fixture.finish();
+        fixture.run();
+        REQUIRE(fixture.answers.size() == 1);
+        CHECK(fixture.answers[0].artifacts.size() == 1);
+    }
+    SECTION("one that comes after the look at the watch is not") {
+        fixture.files->note_unchanged();
+        fixture.target.write("new", "1");
+        fixture.finish();
+        REQUIRE(fixture.answers.size() == 1);
+        CHECK(fixture.answers[0].artifacts.empty());
+    }
+    SECTION("when the workspace has gone there is nothing to look at") {
+        fixture.files->close();
+        CHECK(fixture.files->watch_fd() == -1);
+        fixture.files->note_unchanged();
+        fixture.finish();
+        CHECK(fixture.answers.size() == 1);
+    }
+}
+
 TEST_CASE("an execution that left nothing is answered at once", "[session][execution_files]") {
     ExecutionFilesFixture fixture;
     fixture.target.write("before", "x");

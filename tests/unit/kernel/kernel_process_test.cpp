@@ -6,7 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 
 namespace cellkeep::session {
 namespace {
@@ -125,6 +129,28 @@ TEST_CASE("a process that is given up before its birth is killed", "[session][pr
     fixture.poll();
     CHECK(child.wait_for_signal() == SIGKILL);
     CHECK(fixture.said.empty());
+}
+
+TEST_CASE("one look at the pipes also tells of another descriptor", "[session][process]") {
+    ProcessFixture fixture;
+    const WaitingChild child;
+    fixture.start();
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    const UniqueFd other(ends[0]);
+    const UniqueFd writer(ends[1]);
+    const bool text = GENERATE(true, false);
+    if (text) {
+        fixture.print("text");
+    }
+    CHECK_FALSE(fixture.process->drain_pipes(other.get()));
+    CHECK(fixture.said.size() == (text ? 1 : 0));
+    REQUIRE(write_all(writer.get(), "x").has_value());
+    CHECK(fixture.process->drain_pipes(other.get()));
+    CHECK_FALSE(fixture.process->drain_pipes(-1));
+    CHECK(fixture.said.size() == (text ? 1 : 0));
 }
 
 TEST_CASE("the busy of a run is heard before the first text of its code", "[session][process]") {

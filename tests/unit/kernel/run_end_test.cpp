@@ -78,6 +78,29 @@ TEST_CASE("an execution that ends while files are being written never ran", "[se
     CHECK(fixture.results.size() == 1);
 }
 
+TEST_CASE("the files of a run are those that it made before its idle", "[session][run]") {
+    RunFixture fixture;
+    const Message request = fixture.begin_execution({});
+    fixture.say_busy(request);
+    const bool makes_one = GENERATE(true, false);
+    if (makes_one) {
+        fixture.target.write("made", "1");
+    }
+    fixture.reply(request, "ok");
+    fixture.say_idle(request);
+    fixture.until([&] { return !fixture.results.empty(); });
+    CHECK(fixture.results[0].artifacts.size() == (makes_one ? 1 : 0));
+    CHECK(fixture.results[0].artifacts_complete);
+    // Between two runs: of neither.
+    fixture.target.write("between", "1");
+    const Message next = fixture.begin_execution({});
+    fixture.say_busy(next);
+    fixture.reply(next, "ok");
+    fixture.say_idle(next);
+    fixture.until([&] { return fixture.results.size() == 2; });
+    CHECK(fixture.results[1].artifacts.empty());
+}
+
 TEST_CASE("an interrupt waits until the kernel has begun", "[session][run]") {
     RunFixture fixture;
     CHECK(fixture.run.interrupt().has_value());  // nothing to stop
