@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -62,7 +63,12 @@ bool is_unshowable(char32_t point) {
 
 /// JSON text that shows everything it holds; it means the same. nlohmann/json escapes only C0.
 std::string dump_shown(const nlohmann::json& value) {
-    const std::string text = protocol::dump_json(value);
+    std::string text = protocol::dump_json(value);
+    if (std::all_of(text.begin(), text.end(), [](char c) {
+            return static_cast<unsigned char>(c) < 0x80;
+        })) {
+        return text;
+    }
     std::string shown;
     for (std::size_t at = 0; at < text.size();) {
         const auto first = static_cast<unsigned char>(text[at]);

@@ -2,7 +2,6 @@
 #include "kernel-manager/http/router.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace cellkeep::http {
@@ -41,35 +40,38 @@ bool takes_rest(std::string_view part) {
     return part.size() > 5 && part.starts_with('{') && part.ends_with("...}");
 }
 
-std::optional<Captures> match_pattern(
+bool ends_in_rest(const std::vector<std::string>& pattern) {
+    return !pattern.empty() && takes_rest(pattern.back());
+}
+
+/// Copies nothing: a request is compared with every pattern.
+bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& segments) {
+    const bool rest = ends_in_rest(pattern);
+    if (rest ? segments.size() < pattern.size() : segments.size() != pattern.size()) {
+        return false;
+    }
+    const std::size_t single = pattern.size() - (rest ? 1 : 0);
+    for (std::size_t i = 0; i < single; ++i) {
+        const std::string& part = pattern[i];
+        if (part.starts_with('{') ? segments[i].empty() : part != segments[i]) {
+            return false;
+        }
+    }
+    // Slashes join what is left: it is empty only if that is one empty segment.
+    return !rest || segments.size() > pattern.size() || !segments.back().empty();
+}
+
+/// Of a pattern that matches.
+Captures capture(
     const std::vector<std::string>& pattern, const std::vector<std::string>& segments) {
     Captures captures;
     for (std::size_t i = 0; i < pattern.size(); ++i) {
         const std::string& part = pattern[i];
-        if (i >= segments.size()) {
-            return std::nullopt;
-        }
-        if (!part.starts_with('{')) {
-            if (part != segments[i]) {
-                return std::nullopt;
-            }
-            continue;
-        }
         if (takes_rest(part)) {
-            std::string joined = join(segments, i);
-            if (joined.empty()) {
-                return std::nullopt;
-            }
-            captures.emplace(part.substr(1, part.size() - 5), std::move(joined));
-            return captures;
+            captures.emplace(part.substr(1, part.size() - 5), join(segments, i));
+        } else if (part.starts_with('{')) {
+            captures.emplace(part.substr(1, part.size() - 2), segments[i]);
         }
-        if (segments[i].empty()) {
-            return std::nullopt;
-        }
-        captures.emplace(part.substr(1, part.size() - 2), segments[i]);
-    }
-    if (pattern.size() != segments.size()) {
-        return std::nullopt;
     }
     return captures;
 }
@@ -102,11 +104,7 @@ Router::Match Router::match_entries(
     Match match;
     const std::string_view wanted = method == "HEAD" ? std::string_view("GET") : method;
     for (const Entry& entry : entries_) {
-        if ((!entry.pattern.empty() && takes_rest(entry.pattern.back())) != rest) {
-            continue;
-        }
-        auto captures = match_pattern(entry.pattern, segments);
-        if (!captures) {
+        if (ends_in_rest(entry.pattern) != rest || !matches(entry.pattern, segments)) {
             continue;
         }
         if (std::find(match.allowed.begin(), match.allowed.end(), entry.route.method) ==
@@ -115,7 +113,7 @@ Router::Match Router::match_entries(
         }
         if (match.route == nullptr && entry.route.method == wanted) {
             match.route = &entry.route;
-            match.captures = std::move(*captures);
+            match.captures = capture(entry.pattern, segments);
         }
     }
     return match;

@@ -96,5 +96,33 @@ TEST_CASE("what takes the rest of a path gets none that another pattern knows", 
     }
 }
 
+TEST_CASE(
+    "segments that are empty fill no name, and the rest of a path only beside others",
+    "[http][router]") {
+    Router router;
+    router.add(Route(Access::kRead, "GET", "/s/{id}/x", nullptr));
+    router.add(Route(Access::kRead, "GET", "/p/{path...}", nullptr));
+    using Segments = std::vector<std::string>;
+    for (const Segments& none :
+         {Segments{},
+          {"s"},
+          {"s", "", "x"},
+          {"s", "a"},
+          {"s", "a", "x", ""},
+          {"s", "a", "y"},
+          {"p"},
+          {"p", ""}}) {
+        CHECK(router.match("GET", none).route == nullptr);
+    }
+    CHECK(router.match("GET", {"s", "a", "x"}).captures.find("id")->second == "a");
+    const auto rest = [&router](const Segments& segments) {
+        return router.match("GET", segments).captures.find("path")->second;
+    };
+    CHECK(rest({"p", "a"}) == "a");
+    CHECK(rest({"p", "a", ""}) == "a/");
+    CHECK(rest({"p", "", ""}) == "/");
+    CHECK(rest({"p", "", "b"}) == "/b");
+}
+
 }  // namespace
 }  // namespace cellkeep::http
