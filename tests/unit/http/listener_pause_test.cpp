@@ -157,7 +157,7 @@ TEST_CASE(
     const std::string answers = piping.read_all();
     CHECK_THAT(answers, StartsWith("HTTP/1.1 200 ") && Contains("{\"ok\":true}"));
     // Or the client learns that its second request was not read.
-    CHECK_THAT(answers, Contains("0123456789") || Contains("Connection: close"));
+    CHECK_THAT(answers, Contains("23456") || Contains("Connection: close"));
     // New ones wait for the next program, or for this one.
     RawClient later(server.port());
     CHECK(later.send(request_text("GET", "/ok")));
