@@ -24,6 +24,9 @@ constexpr auto kShortPause = 50ms;
 
 /// A server as an upgrade sees it.
 struct FakeServer {
+    explicit FakeServer(std::chrono::milliseconds pause = kShortPause) : pause_patience(pause) {}
+
+    const std::chrono::milliseconds pause_patience;
     boost::asio::io_context io{1};
     std::atomic<int> checks = 0;
     Result<TakeOverAnswer> answer = TakeOverAnswer{"2.0", 2};
@@ -41,7 +44,7 @@ struct FakeServer {
     int leaves = 0;
     std::vector<std::pair<News, Texts>> told;
     std::function<void(News)> on_news = [](News) {};
-    std::shared_ptr<Upgrade> upgrade = Upgrade::create(io, hooks(), kShortPause, 1ms);
+    std::shared_ptr<Upgrade> upgrade = Upgrade::create(io, hooks(), pause_patience, 1ms);
 
     Upgrade::Hooks hooks() {
         return {
@@ -62,11 +65,9 @@ struct FakeServer {
                 },
             .pause =
                 [this](
-                    int format,
-                    std::chrono::milliseconds patience,
-                    std::function<void(bool)> done) {
+                    int format, std::chrono::milliseconds wanted, std::function<void(bool)> done) {
                     CHECK((answer.has_error() || format == answer.value().format));
-                    CHECK(patience == kShortPause);
+                    CHECK(wanted == pause_patience);
                     ++pauses;
                     while_paused();
                     boost::asio::post(io, [this, done = std::move(done)] { done(drains); });
@@ -285,7 +286,7 @@ TEST_CASE("requests that are not answered in time end the pause", "[cli][upgrade
 }
 
 TEST_CASE("what runs has the pause to come to its end", "[cli][upgrade]") {
-    FakeServer server;
+    FakeServer server(1h);  // it ends when the third look finds nothing
     server.at_work = {"ses_1 (code runs)"};
     server.on_look = [&, looks = 0]() mutable {
         CHECK(server.pauses == 1);
