@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Moves the copies that sleep in a session's sandbox out of its interpreter's cgroup, where they
-// are born or left (sandbox::WorkerSpec::born_in). The kernel takes some milliseconds for that, for
-// which nobody waits who does not go on from a copy meanwhile. Owned by the session. io_context
-// thread only.
+// are born or left (sandbox::WorkerSpec::born_in). The kernel takes some milliseconds for that.
+// Only who goes on from a copy waits for it. Owned by the session. io_context thread only.
 #pragma once
 
 #include "protocol/support/alarm.hpp"
