@@ -107,6 +107,8 @@ def _keep_and_go_back(run: Run, key: str, prepare: str, size: int, of: str) -> N
     ]
 
     def measure(checkpoint: Cell, rollback: Cell) -> None:
+        # First, because what is measured until a failure is judged, too.
+        checkpoint.facts["bytes"] = rollback.facts["bytes"] = size
         with kept(run.cellkeep, prepare) as session:
             for _ in range(run.form.checkpoints):
                 seconds, made = session.checkpoint()
@@ -114,7 +116,6 @@ def _keep_and_go_back(run: Run, key: str, prepare: str, size: int, of: str) -> N
                 session.run(CHANGE)
                 seconds, _ = session.timed("rollback", {"checkpoint": made, "discard": True})
                 rollback.samples.append(seconds)
-        checkpoint.facts["bytes"] = rollback.facts["bytes"] = size
 
     _together(run, rows, measure)
 

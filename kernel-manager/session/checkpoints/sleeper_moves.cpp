@@ -56,6 +56,7 @@ void SleeperMoves::add(const UniqueFd& pidfd) {
         return;
     }
     sleepers_.push_back(std::make_shared<const UniqueFd>(std::move(own)));
+    added_ = true;
 }
 
 void SleeperMoves::begin() {
@@ -68,14 +69,18 @@ void SleeperMoves::begin() {
 
 boost::asio::awaitable<void> SleeperMoves::move_all() {
     const auto session = keep_session_();
-    std::function<std::optional<bool>()> work =
-        [sleepers = sleepers_, file = sandbox_.sleepers_file()]() -> std::optional<bool> {
-        for (const auto& one : sleepers) {
-            move_or_kill(*one, file);
-        }
-        return true;
-    };
-    (void)co_await run_elsewhere<bool>(io_, *thread_, std::move(work));
+    // A copy that stays behind would be killed with the interpreter, and what goes on from it, too.
+    do {
+        added_ = false;
+        std::function<std::optional<bool>()> work =
+            [sleepers = sleepers_, file = sandbox_.sleepers_file()]() -> std::optional<bool> {
+            for (const auto& one : sleepers) {
+                move_or_kill(*one, file);
+            }
+            return true;
+        };
+        (void)co_await run_elsewhere<bool>(io_, *thread_, std::move(work));
+    } while (added_);
     // Ignored: the end of the interpreter that is waited for does not come, and it is asked again.
     (void)sandbox_.sleepers_moved().has_value();
     std::exchange(moving_, nullptr)->set(true);

@@ -33,7 +33,8 @@ class SleeperMoves {
 
     /// A copy that pid 1 has adopted. Those that have ended are forgotten.
     void add(const UniqueFd& pidfd);
-    /// If the sandbox has sleepers elsewhere. A copy that cannot be moved is killed.
+    /// If the sandbox has sleepers elsewhere. A copy that cannot be moved is killed. One that was
+    /// added while others are moved comes behind them.
     void begin();
     /// Returns when all are where they should be.
     boost::asio::awaitable<void> wait();
@@ -47,6 +48,7 @@ class SleeperMoves {
     const std::shared_ptr<WorkThread> thread_;
     const KeepAlive keep_session_;
     Sleepers sleepers_;
+    bool added_ = false;                        // since the last move began
     std::shared_ptr<Completion<bool>> moving_;  // null: none
 };
 

@@ -76,6 +76,16 @@ def test_a_death_right_after_a_rollback_takes_no_checkpoint(session: Session) ->
         assert session.value("x") == value
 
 
+def test_a_checkpoint_right_after_a_rollback_can_be_gone_back_to(session: Session) -> None:
+    """It is made while the others are on their way."""
+    for number in range(12 * ROUNDS):
+        run(session, f"x = {number}")
+        made = checkpoint(session)
+        run(session, "x = 'left'")
+        roll_back(session, made, discard=True)
+        assert session.value("x") == str(number)
+
+
 def test_what_a_cell_starts_right_after_a_rollback_ends_with_the_interpreter(session: Session) -> None:
     run(session, START_DAEMON)
     made = checkpoint(session)
