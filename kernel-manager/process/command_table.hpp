@@ -104,6 +104,8 @@ class CommandTable {
     std::size_t attached() const { return static_cast<std::size_t>(attached_.use_count()) - 1; }
     /// Why they cannot pass, for people.
     std::optional<std::string> find_obstacle() const;
+    /// About what pass_on() passes, in bytes.
+    std::size_t passed_bytes() const;
     /// All of them, as they run. Precondition: no obstacle, and no start is under way.
     PassedCommands pass_on();
     /// The first commands of this table. kSystem: the ends of one cannot be watched.

@@ -5,13 +5,16 @@
 #include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/process/passed_command.hpp"
 
+#include <string>
 #include <utility>
 
 namespace cellkeep::process {
 
 std::optional<std::string> CommandTable::find_obstacle() const {
     std::size_t waiting = 0;
+    std::size_t kept = 0;
     for (const Entry& entry : entries_) {
+        kept += entry.command->output().bytes();
         if (entry.command->end()) {
             continue;
         }
@@ -20,9 +23,27 @@ std::optional<std::string> CommandTable::find_obstacle() const {
         }
         waiting += entry.command->waiting_input();
     }
-    return waiting > kPassedInputBytesMax
-               ? std::optional<std::string>("its commands have not read what was sent to them")
-               : std::nullopt;
+    if (waiting > kPassedInputBytesMax) {
+        return "its commands have not read what was sent to them";
+    }
+    if (kept > kPassedCommandsBytesMax) {
+        return "its commands keep more than " + std::to_string(kPassedCommandsBytesMax >> 20U) +
+               " MiB of output together";
+    }
+    return std::nullopt;
+}
+
+std::size_t CommandTable::passed_bytes() const {
+    std::size_t bytes = 0;
+    for (const Entry& entry : entries_) {
+        const CommandInfo info = entry.command->info();
+        for (const std::string& word : info.argv) {
+            bytes += word.size();
+        }
+        bytes += info.directory.size() + kPassedCommandBesidesBytes;
+        bytes += entry.command->output().bytes() + entry.command->waiting_input();
+    }
+    return bytes;
 }
 
 PassedCommands CommandTable::pass_on() {

@@ -37,6 +37,10 @@ inline constexpr std::size_t kInputBytesMax = 1ULL << 20U;
 /// Of that, what all commands of one session together may have waiting when they pass to another
 /// program in the server's process.
 inline constexpr std::size_t kPassedInputBytesMax = 256ULL << 10U;
+/// Of their output that is kept, the bookkeeping included, likewise.
+inline constexpr std::size_t kPassedCommandsBytesMax = 4ULL << 20U;
+/// What the numbers and names of a command take when it passes, about.
+inline constexpr std::size_t kPassedCommandBesidesBytes = 1ULL << 10U;
 
 /// How long a socket's client waits for room for its input, and how much of it is one step.
 inline constexpr std::chrono::seconds kInputPatience{30};

@@ -160,6 +160,10 @@ std::vector<std::string> Service::find_work() const {
     return passing().find_work();
 }
 
+std::size_t Service::passed_bytes() const {
+    return passing().passed_bytes();
+}
+
 Status Service::prepare_passing() {
     return passing().prepare();
 }

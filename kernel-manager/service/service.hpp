@@ -78,6 +78,8 @@ class Service : public SessionService {
     /// of each that does something.
     std::vector<std::string> find_obstacles() const;
     std::vector<std::string> find_work() const;
+    /// About how many bytes of values they pass.
+    std::size_t passed_bytes() const;
     /// Before pass_on(), in the same turn of the loop; cancel_passing() takes it back. After an
     /// error everything is as it was.
     Status prepare_passing();

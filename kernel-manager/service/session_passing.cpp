@@ -72,6 +72,10 @@ std::vector<std::string> SessionPassing::find_work() const {
     return names;
 }
 
+std::size_t SessionPassing::passed_bytes() const {
+    return parts_.registry.passed_bytes();
+}
+
 std::vector<std::shared_ptr<sandbox::Zygote>> SessionPassing::zygotes() const {
     std::vector<std::shared_ptr<sandbox::Zygote>> all;
     for (const SessionEntry& entry : parts_.registry.entries()) {

@@ -15,6 +15,7 @@
 #include "protocol/support/result.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class SessionPassing {
     std::vector<std::string> find_obstacles() const;
     /// The same of each that does something.
     std::vector<std::string> find_work() const;
+    /// About how many bytes of values all of them pass together.
+    std::size_t passed_bytes() const;
     /// Before pass_on(), in the same turn of the loop. After an error everything is as it was.
     Status prepare();
     /// What prepare() did is taken back.

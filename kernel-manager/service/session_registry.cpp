@@ -72,6 +72,15 @@ std::optional<std::string> SessionRegistry::find_obstacle(const ManagedSession& 
     return std::nullopt;
 }
 
+std::size_t SessionRegistry::passed_bytes() const {
+    SharedParts shared;
+    std::size_t bytes = 0;
+    for (const SessionEntry& entry : entries()) {
+        bytes += entry.session->passed_bytes(shared);
+    }
+    return bytes + shared.passed_bytes();
+}
+
 std::optional<std::string> SessionRegistry::find_work(const ManagedSession& session) const {
     if (auto own = session.find_work()) {
         return own;

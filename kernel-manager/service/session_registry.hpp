@@ -9,6 +9,7 @@
 #include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,6 +66,8 @@ class SessionRegistry {
     /// Of the session itself or of a front end.
     std::optional<std::string> find_obstacle(const ManagedSession& session) const;
     std::optional<std::string> find_work(const ManagedSession& session) const;
+    /// About how many bytes of values all sessions pass, with what they share.
+    std::size_t passed_bytes() const;
     /// Takes all out, oldest first. No client learns of an end.
     std::vector<SessionEntry> pass_on() { return std::exchange(entries_, {}); }
     /// Every client of every session learns of the end before the first session is let go.

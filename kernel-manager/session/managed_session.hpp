@@ -63,6 +63,8 @@ class ManagedSession : public Session {
     virtual Status wait_for_death_signal(std::uint32_t /*asked*/, std::chrono::milliseconds) {
         return ok();
     }
+    /// About how many bytes of values pass_on() gives away; shared is a thing of this call's.
+    virtual std::size_t passed_bytes(SharedParts& /*shared*/) const { return 0; }
     /// Gives away what another program needs to go on with it. Its processes live on, and no
     /// client learns of an end. The owner drops this object then. Precondition: there is neither an
     /// obstacle nor work.

@@ -91,6 +91,9 @@ class SandboxedSession final : public ManagedSession,
     Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience) override {
         return sandbox_.wait_for_death_signal(asked, patience);
     }
+    std::size_t passed_bytes(SharedParts& shared) const override {
+        return passage_.passed_bytes(shared);
+    }
     PassedSession pass_on(SharedParts& shared) override { return passage_.pass_on(shared); }
     Status go_on(PassedSession passed) override { return passage_.go_on(std::move(passed)); }
     void end_conversation(const Death& reason) override;

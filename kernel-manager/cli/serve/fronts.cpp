@@ -139,6 +139,12 @@ Fronts::Fronts(
     swerex_front_.add_to(application_.router());
 }
 
+std::size_t Fronts::passed_bytes() {
+    const nlohmann::json names = {
+        mcp_front_.names().pass_on(), mcp_endpoint_.pass_on(), rest_api_.documents().pass_on()};
+    return nlohmann::json::to_cbor(names).size() + channels_.passed_bytes();
+}
+
 nlohmann::json Fronts::pass_on() {
     return {
         {"mcp_names", mcp_front_.names().pass_on()},

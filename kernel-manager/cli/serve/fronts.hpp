@@ -25,6 +25,7 @@
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,10 @@ class Fronts {
     void part() { channels_.part(); }
     void end_parting() { channels_.end_parting(); }
 
+    /// About what pass_on() gives, in bytes.
+    std::size_t passed_bytes() const;
+    /// About what pass_on() gives, in bytes.
+    std::size_t passed_bytes();
     /// What front ends know of sessions that pass to another program in the server's process,
     /// while they are there.
     nlohmann::json pass_on();

@@ -3,12 +3,12 @@
 
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/serve/obstacles.hpp"
 #include "kernel-manager/cli/serve/serve_banner.hpp"
 #include "kernel-manager/cli/upgrade/program_check.hpp"
 #include "kernel-manager/cli/upgrade/service_notice.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_news.hpp"
 #include "kernel-manager/cli/version.hpp"
-#include "kernel-manager/process/command_table.hpp"
 #include "kernel-manager/session/passing/passed_setup.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/time.hpp"
@@ -298,41 +298,11 @@ Status Server::leave(int format) {
     return ok();
 }
 
-std::vector<std::string> Server::find_in_the_way(int format) const {
-    std::vector<std::string> names = fronts_->running_batches();
-    std::vector<std::string> sessions = service_->find_obstacles();
-    if (format < kHandOverFormatOfSessions) {
-        sessions.clear();
-        for (const auto& session : service_->list()) {
-            sessions.push_back(session->id() + " (the other program takes over no session)");
-        }
-    } else if (format < kHandOverFormatOfCommands) {
-        for (const auto& session : service_->list()) {
-            process::CommandTable* const commands = session->commands();
-            if (commands != nullptr && !commands->are_over()) {
-                sessions.push_back(
-                    session->id() + " (a command runs, and the other program takes over none)");
-            } else if (session->info().connections > 0) {
-                sessions.push_back(
-                    session->id() + " (a client is connected, and the other program knows none)");
-            }
-        }
-    }
-    names.insert(names.end(), sessions.begin(), sessions.end());
-    if (service_->occupied() > service_->list().size()) {
-        names.emplace_back("a session that begins or ends");
-    }
-    if (service_->preparing()) {
-        names.emplace_back("the image that sessions run from");
-    }
-    return names;
-}
-
 Upgrade::Hooks Server::upgrade_hooks() {
     return {
         .check = [line = line_,
                   folder = state_dir_.path() + "/upgrade"] { return check_program(line, folder); },
-        .in_the_way = [this](int format) { return find_in_the_way(format); },
+        .in_the_way = [this](int format) { return find_in_the_way(*service_, *fronts_, format); },
         .at_work = [this] { return service_->find_work(); },
         .pause =
             [this](

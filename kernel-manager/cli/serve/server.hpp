@@ -55,7 +55,6 @@ class Server {
     void end();
     void look_for_late_signal();
     Status leave(int format);
-    std::vector<std::string> find_in_the_way(int format) const;
     Upgrade::Hooks upgrade_hooks();
     HandOver make_hand_over();
 

@@ -220,6 +220,15 @@ Result<HandOver> parse_hand_over(std::string_view text) {
     return hand_over;
 }
 
+std::optional<std::string> find_excess(std::size_t counted) {
+    if (counted <= kPassedCountMax) {
+        return std::nullopt;
+    }
+    return "all sessions together (they keep " + std::to_string(counted >> 20U) +
+           " MiB of output and answers, and " + std::to_string(kPassedCountMax >> 20U) +
+           " MiB can pass)";
+}
+
 Result<UniqueFd> seal_sessions(const session::PassedSessions& sessions) {
     if (sessions.sessions.empty() && sessions.fronts.is_null()) {
         return UniqueFd();

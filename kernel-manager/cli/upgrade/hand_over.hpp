@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,11 @@ inline constexpr int kHandOverFormatOfSessions = 2;
 inline constexpr int kHandOverFormatOfCommands = 3;
 inline constexpr int kHandOverFormatOfConnections = 3;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
-/// Of the sessions together.
-inline constexpr std::size_t kPassedBytesMax = 1U << 30U;
+/// Of the values of all sessions together. They are there several times for a moment: as the server
+/// holds them, as they are written down, and in the memfd.
+inline constexpr std::size_t kPassedBytesMax = 512U << 20U;
+/// Of what is counted before anything is given up. The rest is for names and brackets.
+inline constexpr std::size_t kPassedCountMax = kPassedBytesMax / 8 * 7;
 
 struct HandOver {
     std::string version;  // of the program that leaves it
@@ -50,6 +54,8 @@ std::string to_text(const HandOver& hand_over, int sessions = -1);
 /// another format or form; kInvalidArgument for a descriptor that is not what it should be.
 Result<HandOver> parse_hand_over(std::string_view text);
 
+/// Why values of so many bytes, as they are counted, do not pass; nullopt: they do.
+std::optional<std::string> find_excess(std::size_t counted);
 /// A memfd with the sessions, or no descriptor if there are none. kLimitExceeded beyond
 /// kPassedBytesMax.
 Result<UniqueFd> seal_sessions(const session::PassedSessions& sessions);

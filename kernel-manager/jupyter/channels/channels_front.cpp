@@ -140,6 +140,14 @@ void ChannelsFront::end_parting() {
     }
 }
 
+std::size_t ChannelsFront::passed_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [id, hub] : hubs_) {
+        bytes += hub->passed_bytes();
+    }
+    return bytes;
+}
+
 nlohmann::json ChannelsFront::pass_on() {
     nlohmann::json passed = nlohmann::json::object();
     for (const auto& [id, hub] : hubs_) {

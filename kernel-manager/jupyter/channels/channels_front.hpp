@@ -50,6 +50,7 @@ class ChannelsFront : public session::SessionListener {
     std::optional<std::string> find_work(const session::Session& session) const override;
     void part();
     void end_parting();
+    std::size_t passed_bytes() const;
     /// The places are given up here.
     nlohmann::json pass_on();
     /// Of sessions that are there again. Throws json::exception for another form.

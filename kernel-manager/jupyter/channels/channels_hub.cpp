@@ -211,6 +211,14 @@ nlohmann::json ChannelsHub::pass_on() const {
     return written;
 }
 
+std::size_t ChannelsHub::passed_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [key, place] : places_) {
+        bytes += std::min(place.subscription->passed_bytes(), kPassedPlaceBytesMax);
+    }
+    return std::min(bytes, kPassedPlacesBytesMax) + places_.size() * kPassedPlaceBesidesBytes;
+}
+
 void ChannelsHub::go_on(const nlohmann::json& places) {
     std::size_t dropped = 0;
     for (PassedPlace& passed : read_places(places, dropped)) {

@@ -74,6 +74,8 @@ class ChannelsHub : public std::enable_shared_from_this<ChannelsHub> {
     void end_parting() { parting_ = asked_ = false; }
     /// The places of clients that are away; null: there are none.
     nlohmann::json pass_on() const;
+    /// About what pass_on() gives when all clients have left, in bytes.
+    std::size_t passed_bytes() const;
     void go_on(const nlohmann::json& places);
 
     /// Why the session ended, for people.

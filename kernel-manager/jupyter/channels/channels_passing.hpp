@@ -19,6 +19,8 @@ namespace cellkeep::jupyter {
 /// Of the answers that wait for one client, and for those of one session together.
 inline constexpr std::size_t kPassedPlaceBytesMax = 1U << 20U;
 inline constexpr std::size_t kPassedPlacesBytesMax = 4U << 20U;
+/// What a place takes besides, about.
+inline constexpr std::size_t kPassedPlaceBesidesBytes = 1U << 10U;
 
 struct PassedPlace {
     struct Answer {

@@ -89,6 +89,8 @@ class ChannelsSubscription final : public session::OutputObserver,
     bool parked() const { return parked_; }
     /// For another program; without the key. Precondition: the client is away.
     PassedPlace pass_on() const;
+    /// Of the answers that it passes.
+    std::size_t passed_bytes() const { return extra_bytes_; }
 
     /// The client has at most so many bytes still to get, or to prove that it has read them.
     bool unread_at_most(std::size_t bytes) const;

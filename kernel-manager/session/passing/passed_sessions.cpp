@@ -39,6 +39,14 @@ std::size_t SharedParts::add(const std::shared_ptr<const KernelCatalog>& catalog
     return place;
 }
 
+std::size_t SharedParts::passed_bytes() const {
+    std::size_t bytes = 0;
+    for (const nlohmann::json& catalog : written_catalogs_) {
+        bytes += nlohmann::json::to_cbor(catalog).size();
+    }
+    return bytes;
+}
+
 void SharedParts::move_to(PassedSessions& passed) {
     for (const auto& zygote : std::exchange(zygotes_, {})) {
         passed.zygotes.push_back(zygote->pass_on());

@@ -30,6 +30,9 @@ namespace cellkeep::session {
 inline constexpr std::size_t kPassedOutputBytesMax = 1U << 20U;
 inline constexpr std::size_t kPassedEventsBytesMax = 1U << 20U;
 inline constexpr std::size_t kPassedAnswersBytesMax = 4U << 20U;
+/// What numbers, names and ids of a session or of an answer take besides, about; and of a key.
+inline constexpr std::size_t kPassedBesidesBytes = 1U << 10U;
+inline constexpr std::size_t kPassedKeyBesidesBytes = 32;
 
 struct PassedSession {
     std::string id;
@@ -57,6 +60,8 @@ class SharedParts {
     std::size_t add(const std::shared_ptr<sandbox::Zygote>& zygote);
     std::size_t add(const std::shared_ptr<const KernelCatalog>& catalog);
     std::size_t add(const std::shared_ptr<const UniqueFd>& lease);
+    /// About what the descriptions of kernels take.
+    std::size_t passed_bytes() const;
     /// Moves it all. When nobody else uses the zygotes any more.
     void move_to(PassedSessions& passed);
 

@@ -108,26 +108,59 @@ PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
     return kernel;
 }
 
+struct PassedAnswer {
+    std::shared_ptr<Execution> execution;
+    std::size_t event_bytes_max = 0;
+};
+
 /// The newest answers, in their order; the very newest always.
-json write_executions(const SessionExecutions& executions) {
+std::deque<PassedAnswer> choose_answers(const SessionExecutions& executions) {
     auto newest_first = executions.list();
     std::reverse(newest_first.begin(), newest_first.end());
     std::size_t answer_bytes = 0;
     std::size_t event_bytes = kPassedEventsBytesMax;
-    std::deque<json> kept;
+    std::deque<PassedAnswer> chosen;
     for (const auto& one : newest_first) {
+        if (one->result() == nullptr) {
+            continue;  // it runs, and passes when it has ended
+        }
         answer_bytes += one->result()->retained_bytes;
-        if (!kept.empty() && answer_bytes > kPassedAnswersBytesMax) {
+        if (!chosen.empty() && answer_bytes > kPassedAnswersBytesMax) {
             break;
         }
-        kept.push_front(write_execution(*one, event_bytes));
+        chosen.push_front({one, event_bytes});
         event_bytes -= std::min(event_bytes, one->events().bytes());
+    }
+    return chosen;
+}
+
+std::size_t bytes_of_executions(const SessionExecutions& executions) {
+    std::size_t bytes = 0;
+    for (const ExecutionBook::PassedKey& key : executions.keys()) {
+        bytes += kPassedKeyBesidesBytes + key.key.size() + key.id.size() + key.digest.size();
+    }
+    for (const PassedAnswer& one : choose_answers(executions)) {
+        bytes += kPassedBesidesBytes + one.execution->result()->retained_bytes;
+        for (const auto& event : one.execution->events().newest(one.event_bytes_max)) {
+            bytes += event->data.size();
+        }
+    }
+    return bytes;
+}
+
+json write_executions(const SessionExecutions& executions) {
+    json finished = json::array();
+    for (const PassedAnswer& one : choose_answers(executions)) {
+        finished.push_back(write_execution(*one.execution, one.event_bytes_max));
     }
     json keys = json::array();
     for (const ExecutionBook::PassedKey& key : executions.keys()) {
         keys.push_back({{"key", key.key}, {"id", key.id}, {"digest", key.digest}});
     }
-    return {{"accepted", executions.count()}, {"finished", json(kept)}, {"keys", std::move(keys)}};
+    return {
+        {"accepted", executions.count()},
+        {"finished", std::move(finished)},
+        {"keys", std::move(keys)}};
 }
 
 void read_executions(const json& text, boost::asio::io_context& io, SessionExecutions& executions) {
@@ -211,6 +244,17 @@ std::optional<std::string> SessionPassage::find_work() const {
 Result<std::uint32_t> SessionPassage::ask_for_death_signal(bool wanted) {
     parts_.freezer.wake();  // pid 1 answers
     return parts_.sandbox.ask_for_death_signal(wanted);
+}
+
+std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
+    if (parts_.setup.catalog) {
+        (void)shared.add(parts_.setup.catalog);  // Ignored: its place is none yet.
+    }
+    const OutputJournal& journal = parts_.output.journal();
+    return kPassedBesidesBytes + json::to_cbor(write_options(parts_.setup.options)).size() +
+           json::to_cbor(write_spec(parts_.setup.spec, shared)).size() +
+           std::min(journal.bytes(), kPassedOutputBytesMax) +
+           bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes();
 }
 
 PassedSession SessionPassage::pass_on(SharedParts& shared) {

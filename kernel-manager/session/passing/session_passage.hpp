@@ -26,6 +26,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,6 +65,7 @@ class SessionPassage {
     std::optional<std::string> find_obstacle() const;
     std::optional<std::string> find_work() const;
     Result<std::uint32_t> ask_for_death_signal(bool wanted);
+    std::size_t passed_bytes(SharedParts& shared) const;
     PassedSession pass_on(SharedParts& shared);
     Status go_on(PassedSession passed);
 

@@ -295,6 +295,15 @@ TEST_CASE("a hand-over has a bound of its bytes", "[cli][upgrade]") {
     CHECK(seal_hand_over(made).error().code() == ErrorCode::kLimitExceeded);
 }
 
+TEST_CASE("what sessions keep passes up to a bound, and is counted before", "[cli][upgrade]") {
+    CHECK(find_excess(0) == std::nullopt);
+    CHECK(find_excess(kPassedCountMax) == std::nullopt);
+    const auto excess = find_excess(kPassedCountMax + 1);
+    REQUIRE(excess.has_value());
+    CHECK_THAT(*excess, Contains("they keep 448 MiB") && Contains("448 MiB can pass"));
+    static_assert(kPassedCountMax < kPassedBytesMax);
+}
+
 TEST_CASE("a descriptor that anybody may write is no hand-over", "[cli][upgrade]") {
     UniqueFd open_to_all(::memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     REQUIRE(write_all(open_to_all.get(), "{}").has_value());

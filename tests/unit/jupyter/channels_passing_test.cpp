@@ -52,6 +52,8 @@ TEST_CASE("a client finds its place in another program", "[channels][passing]") 
     leave(f, socket, 2);
     FakeSession::reply(f.session->submitted[0], {{"tag", "answer"}});
     (void)f.session->say("behind the answer");
+    CHECK(f.hub->passed_bytes() >= json::to_cbor(f.hub->pass_on()).size());
+    CHECK(f.hub->passed_bytes() < 10'000);
     f.hub = pass_to_another(f);
     (void)f.session->say("of the other program");
     const Texts rest{"not read", "answer", "behind the answer", "of the other program", "idle"};

@@ -45,6 +45,11 @@ struct PassingFixture {
         const Status gone_on = after.table.go_on(std::move(read));
         REQUIRE(gone_on.has_value());
     }
+    /// Until something happens: output comes, or the period of a ration ends.
+    void read_on() {
+        io.restart();
+        (void)io.run_one();
+    }
     std::shared_ptr<Command> find(const std::string& id) const {
         auto found = after.table.find(id);
         REQUIRE(found != nullptr);
@@ -290,6 +295,35 @@ TEST_CASE("what keeps commands from passing is said", "[process][passing]") {
         REQUIRE(table.write(second->id(), "x", false).has_value());
         CHECK(table.find_obstacle() == "its commands have not read what was sent to them");
         fixture.before.exit(2, 0);
+        CHECK(table.find_obstacle() == std::nullopt);
+    }
+    SECTION("more output than may pass, of all together, running or not") {
+        constexpr std::size_t kFull = kPassedCommandsBytesMax / kOutputBytesMax;
+        static_assert(kFull < kCommandsMax);
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < kFull; ++i) {
+            const auto command = fixture.before.start_one();
+            // A ration of all commands together: as often as there is something to read.
+            while (command->output().total() < kOutputBytesMax) {
+                fixture.before.write_out(i, std::string(kOutputPieceBytesMax, 'x'));
+                fixture.read_on();
+            }
+            kept += command->output().bytes();
+            CHECK(table.find_obstacle() == std::nullopt);
+        }
+        CHECK(kept <= kPassedCommandsBytesMax);
+        CHECK(table.passed_bytes() >= kept);
+        CHECK(table.passed_bytes() <= kept + kFull * 2 * kPassedCommandBesidesBytes);
+        const auto last = fixture.before.start_one();
+        while (kept + last->output().bytes() <= kPassedCommandsBytesMax) {
+            CHECK(table.find_obstacle() == std::nullopt);
+            fixture.before.write_out(kFull, std::string(kOutputPieceBytesMax, 'x'));
+            fixture.read_on();
+        }
+        CHECK(table.find_obstacle() == "its commands keep more than 4 MiB of output together");
+        fixture.before.exit(1, 0);
+        CHECK(table.find_obstacle() == "its commands keep more than 4 MiB of output together");
+        REQUIRE(table.remove(table.list().front()->id()).has_value());
         CHECK(table.find_obstacle() == std::nullopt);
     }
 }

@@ -12,6 +12,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <set>
@@ -63,6 +64,7 @@ class FakeManagedSession : public ManagedSession {
     const std::string& kernel_id() const override { return kernel; }
     const SessionOptions& options() const override { return options_; }
     std::shared_ptr<sandbox::Zygote> zygote() const override { return nullptr; }
+    std::size_t passed_bytes(SharedParts& /*shared*/) const override { return bytes; }
     boost::asio::awaitable<Status> start() override { return wait("start"); }
     boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options) override {
         kernel = std::move(kernel_id);
@@ -89,6 +91,7 @@ class FakeManagedSession : public ManagedSession {
     }
 
     std::string kernel;
+    std::size_t bytes = 0;                 // that pass
     std::shared_ptr<FamilyMember> member;  // null: alone
     /// What start() and adopt() wait for; null: nothing.
     std::shared_ptr<Completion<bool>> starting;

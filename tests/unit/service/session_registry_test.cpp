@@ -88,6 +88,19 @@ TEST_CASE_METHOD(
     CHECK(work(0) == "one serves");
 }
 
+TEST_CASE_METHOD(RegistryFixture, "what all sessions pass is counted", "[service][registry]") {
+    CHECK(registry.passed_bytes() == 0);
+    REQUIRE(add("a", 0).has_value());
+    REQUIRE(add("b", 1).has_value());
+    for (const SessionEntry& entry : registry.entries()) {
+        dynamic_cast<FakeManagedSession&>(*entry.session).bytes =
+            entry.session->id() == "a" ? 5 : 7;
+    }
+    CHECK(registry.passed_bytes() == 12);
+    REQUIRE(registry.remove("a", {}).has_value());
+    CHECK(registry.passed_bytes() == 7);
+}
+
 TEST_CASE_METHOD(RegistryFixture, "a listener may refuse a session", "[service][registry]") {
     two.refuses = true;
     const Status added = add("a", 0);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/cli/serve/obstacles.hpp"
+
+#include "kernel-manager/cli/upgrade/hand_over.hpp"
+#include "kernel-manager/process/command_table.hpp"
+
+namespace cellkeep::cli {
+
+namespace {
+
+/// With the reason behind the id.
+std::vector<std::string> find_sessions(const session::Service& service, int format) {
+    std::vector<std::string> sessions;
+    if (format < kHandOverFormatOfSessions) {
+        for (const auto& session : service.list()) {
+            sessions.push_back(session->id() + " (the other program takes over no session)");
+        }
+        return sessions;
+    }
+    sessions = service.find_obstacles();
+    if (format >= kHandOverFormatOfCommands) {
+        return sessions;
+    }
+    for (const auto& session : service.list()) {
+        process::CommandTable* const commands = session->commands();
+        if (commands != nullptr && !commands->are_over()) {
+            sessions.push_back(
+                session->id() + " (a command runs, and the other program takes over none)");
+        } else if (session->info().connections > 0) {
+            sessions.push_back(
+                session->id() + " (a client is connected, and the other program knows none)");
+        }
+    }
+    return sessions;
+}
+
+}  // namespace
+
+std::vector<std::string> find_in_the_way(
+    const session::Service& service, Fronts& fronts, int format) {
+    std::vector<std::string> names = fronts.running_batches();
+    const std::vector<std::string> sessions = find_sessions(service, format);
+    names.insert(names.end(), sessions.begin(), sessions.end());
+    if (service.occupied() > service.list().size()) {
+        names.emplace_back("a session that begins or ends");
+    }
+    if (service.preparing()) {
+        names.emplace_back("the image that sessions run from");
+    }
+    // It is counted when nothing else is in the way.
+    if (names.empty() && format >= kHandOverFormatOfSessions) {
+        if (auto excess = find_excess(service.passed_bytes() + fronts.passed_bytes())) {
+            names.push_back(*std::move(excess));
+        }
+    }
+    return names;
+}
+
+}  // namespace cellkeep::cli
