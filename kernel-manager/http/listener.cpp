@@ -320,12 +320,17 @@ void Listener::resume() {
     state_->gate.cancel();
 }
 
-Result<InheritedSocket> Listener::pass_on(std::size_t connections_max) {
-    InheritedSocket passed;
-    passed.fd.reset(::fcntl(state_->acceptor.native_handle(), F_DUPFD_CLOEXEC, 3));
-    if (!passed.fd) {
+Result<UniqueFd> Listener::copy_socket() const {
+    UniqueFd copy(::fcntl(state_->acceptor.native_handle(), F_DUPFD_CLOEXEC, 3));
+    if (!copy) {
         return Error::from_errno(errno, "fcntl(F_DUPFD_CLOEXEC)");
     }
+    return copy;
+}
+
+InheritedSocket Listener::pass_on(UniqueFd copy, std::size_t connections_max) {
+    InheritedSocket passed;
+    passed.fd = std::move(copy);
     passed.file = std::exchange(state_->file, std::nullopt);
     for (Connection* connection : state_->registry->resting()) {
         UniqueFd socket =

@@ -128,9 +128,11 @@ class Listener {
     void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// After pause(): serves again.
     void resume();
+    /// The socket once more, for pass_on(). All that can fail of it.
+    Result<UniqueFd> copy_socket() const;
     /// The socket, for another program. It goes on listening when this listener stops. In a pause
-    /// up to connections_max of the connections that rest come with it.
-    Result<InheritedSocket> pass_on(std::size_t connections_max);
+    /// up to connections_max of the connections that rest come with it. copy: of copy_socket().
+    InheritedSocket pass_on(UniqueFd copy, std::size_t connections_max);
 
     std::uint16_t port() const;
     /// "http://127.0.0.1:8888", "https://…", "unix:/path".

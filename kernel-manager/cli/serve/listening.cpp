@@ -194,9 +194,14 @@ Result<InheritedSockets> Listeners::pass_on(std::size_t connections_max) {
         InheritedSockets::Entry entry;
         entry.address = places_[at].address;
         entry.of_manager = places_[at].of_manager;
-        BOOST_OUTCOME_TRY(entry.socket, listeners_[at]->pass_on(connections_max));
-        connections_max -= entry.socket.connections.size();
+        BOOST_OUTCOME_TRY(entry.socket.fd, listeners_[at]->copy_socket());
         BOOST_OUTCOME_TRY(passed.add(std::move(entry)));
+    }
+    // From here on nothing fails: a path or a connection that is given away does not come back.
+    for (std::size_t at = 0; at < listeners_.size(); ++at) {
+        http::InheritedSocket& socket = passed.socket(at);
+        socket = listeners_[at]->pass_on(std::move(socket.fd), connections_max);
+        connections_max -= socket.connections.size();
     }
     return passed;
 }

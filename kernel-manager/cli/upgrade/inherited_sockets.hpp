@@ -33,6 +33,8 @@ class InheritedSockets {
     /// The one of that address; an entry without a socket if there is none.
     Entry take(const std::string& address);
     const std::vector<Entry>& entries() const { return entries_; }
+    /// Of the entry that was added as the at-th.
+    http::InheritedSocket& socket(std::size_t at) { return entries_.at(at).socket; }
     /// Of those that the service manager made.
     std::vector<http::ListenAddress> addresses_of_manager() const;
 

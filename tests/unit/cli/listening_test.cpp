@@ -3,10 +3,18 @@
 
 #include "tests/support/temporary_directory.hpp"
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::cli {
@@ -96,6 +104,63 @@ TEST_CASE("several listeners start and stop together", "[cli][listening]") {
     listeners.stop(std::chrono::milliseconds(100), [&stopped] { ++stopped; });
     (void)io.run();
     CHECK(stopped == 1);
+    CHECK_FALSE(std::filesystem::exists(path));
+}
+
+/// Whether a request on a new connection is answered.
+bool answers(boost::asio::io_context& io, const std::string& path) {
+    boost::asio::local::stream_protocol::socket client(io);
+    client.connect(path);
+    constexpr std::string_view kRequest = "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    (void)boost::asio::write(client, boost::asio::buffer(kRequest));
+    std::array<char, 12> answer{};
+    bool done = false;
+    boost::asio::async_read(
+        client, boost::asio::buffer(answer), [&done](const auto& error, std::size_t) {
+            done = true;
+            CHECK_FALSE(error);
+        });
+    while (!done && io.run_one() > 0) {
+    }
+    return std::string_view(answer.data(), 9) == "HTTP/1.1 ";
+}
+
+TEST_CASE("sockets of which one cannot pass all stay where they are", "[cli][listening]") {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() + "/s";
+    ServeOptions options;
+    // Two of one name cannot be told apart by the other program.
+    const bool fails = GENERATE(true, false);
+    options.listen = fails ? Texts{"unix:" + path, "127.0.0.1:0", "127.0.0.1:0"}
+                           : Texts{"unix:" + path, "127.0.0.1:0"};
+    const ListenPlan plan = plan_listening(options).value();
+    const http::Application application = make_application(plan, "t");
+    boost::asio::io_context io(1);
+    Listeners listeners = Listeners::open(io, plan, application, {}).value();
+    listeners.start();
+    CHECK(answers(io, path));
+    bool paused = false;
+    listeners.pause(
+        std::chrono::seconds(60), http::InPause::kRest, [&paused](bool all) { paused = all; });
+    while (!paused && io.run_one() > 0) {
+    }
+    {
+        const auto passed = listeners.pass_on(16);
+        REQUIRE(passed.has_error() == fails);
+        if (fails) {
+            CHECK(passed.error().code() == ErrorCode::kConflict);
+        } else {
+            CHECK(passed.value().entries().size() == 2);
+        }
+    }
+    // Whoever is given a path has it end with him.
+    CHECK(std::filesystem::exists(path) == fails);
+    if (fails) {
+        listeners.resume();
+        CHECK(answers(io, path));
+    }
+    listeners.stop(std::chrono::milliseconds(100), [] {});
+    (void)io.run();
     CHECK_FALSE(std::filesystem::exists(path));
 }
 

@@ -159,7 +159,9 @@ void TestServer::resume() {
 
 InheritedSocket TestServer::pass_on(std::size_t connections_max) {
     std::promise<InheritedSocket> passed;
-    boost::asio::post(io_, [&] { passed.set_value(listener_->pass_on(connections_max).value()); });
+    boost::asio::post(io_, [&] {
+        passed.set_value(listener_->pass_on(listener_->copy_socket().value(), connections_max));
+    });
     return passed.get_future().get();
 }
 
