@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <stop_token>
 #include <system_error>
 
 namespace cellkeep::environments {
@@ -115,10 +116,18 @@ Result<bool> wait_for(int process, std::chrono::milliseconds time) {
 /// Until the program has ended.
 Status watch(const BoundedCommand& command, int process) {
     using std::chrono::steady_clock;
+    // The wait below sees its end.
+    const std::stop_callback kill_it(command.stop, [process] {
+        // Ignored: it has ended by itself.
+        (void)::syscall(SYS_pidfd_send_signal, process, SIGKILL, nullptr, 0);
+    });
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
             command.deadline - steady_clock::now());
         BOOST_OUTCOME_TRY(const bool ended, wait_for(process, std::min(left, kLook)));
+        if (command.stop.stop_requested()) {
+            return Error(ErrorCode::kCancelled, "it is not wanted any more");
+        }
         if (ended) {
             return ok();
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a program to its end, or to the bounds of its time and of the disk space that it takes.
-// Blocks: not for the event loop.
+// Runs a program to its end, to the bounds of its time and of the disk space that it takes, or
+// until nobody wants it any more. Blocks: not for the event loop.
 #pragma once
 
 #include "protocol/support/result.hpp"
@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct BoundedCommand {
     std::string runs_in = {};              // where it runs; empty: there
     std::chrono::steady_clock::time_point deadline;
     std::uint64_t bytes_max = 0;  // of all files in the directory together
+    std::stop_token stop = {};    // asked for from any thread: it is killed at once
 };
 
 struct CommandEnd {
@@ -31,8 +33,8 @@ struct CommandEnd {
     std::string said;  // the end of stdout and stderr
 };
 
-/// kTimeout or kLimitExceeded if a bound was reached: then it was killed. It gets no input and none
-/// of this process's descriptors.
+/// kTimeout or kLimitExceeded if a bound was reached, kCancelled if it was stopped: then it was
+/// killed. It gets no input and none of this process's descriptors.
 Result<CommandEnd> run_bounded(const BoundedCommand& command);
 
 /// Of regular files, as their sizes say; links are not followed.

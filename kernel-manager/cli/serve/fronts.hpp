@@ -67,8 +67,6 @@ class Fronts {
     void end_parting() { channels_.end_parting(); }
 
     /// About what pass_on() gives, in bytes.
-    std::size_t passed_bytes() const;
-    /// About what pass_on() gives, in bytes.
     std::size_t passed_bytes();
     /// What front ends know of sessions that pass to another program in the server's process,
     /// while they are there.

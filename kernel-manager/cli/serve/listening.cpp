@@ -135,6 +135,25 @@ http::Application make_application(
     return application;
 }
 
+Status try_addresses(
+    const ListenPlan& plan, const std::optional<std::vector<std::string>>& passed) {
+    boost::asio::io_context io(1);
+    const http::Application none = make_application(plan, "nobody is answered");
+    for (const http::ListenAddress& address : plan.addresses) {
+        if (passed &&
+            std::find(passed->begin(), passed->end(), http::to_text(address)) != passed->end()) {
+            continue;
+        }
+        const auto listener = open_one(io, plan, address, none, {}, {});
+        const bool may_be_passed =
+            !passed && listener.has_error() && listener.error().code() == ErrorCode::kConflict;
+        if (listener.has_error() && !may_be_passed) {
+            return listener.error();
+        }
+    }
+    return ok();
+}
+
 Result<Listeners> Listeners::open(
     boost::asio::io_context& io,
     const ListenPlan& plan,

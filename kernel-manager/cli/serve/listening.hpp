@@ -15,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ http::Application make_application(
     const ListenPlan& plan,
     const std::string& token,
     std::vector<http::NamedToken> principals = {});
+
+/// Binds each address but those that will be passed, and lets it go. passed: as to_text() has them;
+/// if nobody knows, an address that is taken already may be one of them.
+Status try_addresses(const ListenPlan& plan, const std::optional<std::vector<std::string>>& passed);
 
 class Listeners {
  public:

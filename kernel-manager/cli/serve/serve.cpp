@@ -3,9 +3,11 @@
 // `cellkeep serve`: one server after another in one process, each made of the same plan.
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/run/console.hpp"
+#include "kernel-manager/cli/serve/listening.hpp"
 #include "kernel-manager/cli/serve/open_files.hpp"
 #include "kernel-manager/cli/serve/serve_plan.hpp"
 #include "kernel-manager/cli/serve/server.hpp"
+#include "kernel-manager/cli/serve/state_dir.hpp"
 #include "kernel-manager/cli/upgrade/command_line.hpp"
 #include "kernel-manager/cli/upgrade/hand_over.hpp"
 #include "kernel-manager/cli/upgrade/program_check.hpp"
@@ -48,12 +50,22 @@ Result<HandOver> take_what_was_left(const ServeCommand& command) {
     return before;
 }
 
+/// What the server holds that asks is no fault.
+Status try_plan(const ServePlan& plan) {
+    const auto state_dir = StateDir::lock(plan.state_dir);
+    if (state_dir.has_error() && state_dir.error().code() != ErrorCode::kConflict) {
+        return state_dir.error();
+    }
+    return try_addresses(plan.listening, read_passed_addresses());
+}
+
 /// The plan is made: it is what this program would serve by.
-Status say_what_can_be_taken_over() {
+Status say_what_can_be_taken_over(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(const std::string launcher, sandbox::find_launcher(""));
     if (::access(launcher.c_str(), X_OK) != 0) {
         return Error::from_errno(errno, "access(" + launcher + ")");
     }
+    BOOST_OUTCOME_TRY(try_plan(plan));
     print(take_over_answer());
     return ok();
 }
@@ -86,7 +98,7 @@ Status serve_or_say(const ServeCommand& command) {
     BOOST_OUTCOME_TRY(
         ServePlan plan, make_serve_plan(command, before.sockets.addresses_of_manager()));
     if (command.take_over_check) {
-        return say_what_can_be_taken_over();
+        return say_what_can_be_taken_over(plan);
     }
     configure_log(plan.log_level, plan.log_format);
     provide_open_files(plan.sessions_max);

@@ -298,10 +298,21 @@ Status Server::leave(int format) {
     return ok();
 }
 
+ProgramCheck Server::make_check() const {
+    ProgramCheck check{line_, state_dir_.path() + "/upgrade", {}};
+    for (const http::ListenAddress& address : plan_.listening.addresses) {
+        check.addresses.push_back(http::to_text(address));
+    }
+    return check;
+}
+
 Upgrade::Hooks Server::upgrade_hooks() {
     return {
-        .check = [line = line_,
-                  folder = state_dir_.path() + "/upgrade"] { return check_program(line, folder); },
+        .check =
+            [check = make_check()](std::stop_token stop) mutable {
+                check.stop = std::move(stop);
+                return check_program(check);
+            },
         .in_the_way = [this](int format) { return find_in_the_way(*service_, *fronts_, format); },
         .at_work = [this] { return service_->find_work(); },
         .pause =

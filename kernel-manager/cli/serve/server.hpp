@@ -55,6 +55,7 @@ class Server {
     void end();
     void look_for_late_signal();
     Status leave(int format);
+    ProgramCheck make_check() const;
     Upgrade::Hooks upgrade_hooks();
     HandOver make_hand_over();
 

@@ -22,11 +22,15 @@ inline constexpr const char* kTakeOverFlag = "--take-over";
 inline constexpr const char* kTakeOverCheckFlag = "--take-over-check";
 
 struct CommandLine {
-    /// Absolute. As it was named, so that a link leads to what it leads to by then; if it was found
-    /// by its name alone, where it is.
+    /// Absolute. As it was named, so that a link leads to what it leads to by then. A name alone is
+    /// what PATH finds for it, if that is this program; else the path is where this program is.
     std::string program;
     std::vector<std::string> words;  // the first is the program's, kTakeOverFlag is not among them
 };
+
+/// The first file of that name in the folders of a PATH that is this file; empty: none is. exe: a
+/// path to it. A folder that is not absolute does not count.
+std::string find_in_path(std::string_view name, std::string_view path, const std::string& exe);
 
 /// text: as /proc/self/cmdline has it, each word with a NUL behind it. Pure.
 std::vector<std::string> split_words(std::string_view text);

@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -35,12 +37,27 @@ std::string_view last_line(std::string_view text) {
     return text.substr(text.rfind('\n') + 1);
 }
 
+/// The end of what a program said on one line: an error, and the hint behind it.
+std::string shorten(std::string_view said) {
+    std::istringstream words{std::string(said)};
+    std::string line;
+    for (std::string word; words >> word;) {
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return line.substr(line.size() - std::min(line.size(), kShownBytesMax));
+}
+
 /// This process's environment, but what the service manager says to it alone.
-std::vector<std::string> own_environment() {
+std::vector<std::string> make_environment(const std::vector<std::string>& addresses) {
     std::vector<std::string> variables;
+    variables.push_back(std::string(kPassedAddressesVariable) + "=");
+    for (const std::string& address : addresses) {
+        variables.back() += (variables.back().back() == '=' ? "" : " ") + address;
+    }
     for (char* const* at = ::environ; *at != nullptr; ++at) {
         const std::string_view variable(*at);
-        if (!variable.starts_with("NOTIFY_SOCKET=") && !variable.starts_with("LISTEN_")) {
+        if (!variable.starts_with("NOTIFY_SOCKET=") && !variable.starts_with("LISTEN_") &&
+            !variable.starts_with(kPassedAddressesVariable)) {
             variables.emplace_back(variable);
         }
     }
@@ -116,29 +133,40 @@ Status check_program_file(const std::string& path) {
     return ok();
 }
 
-Result<TakeOverAnswer> check_program(
-    const CommandLine& line, const std::string& folder, std::chrono::milliseconds patience) {
-    BOOST_OUTCOME_TRY(check_program_file(line.program));
-    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-        return Error::from_errno(errno, "mkdir(" + folder + ")");
+std::optional<std::vector<std::string>> read_passed_addresses() {
+    const char* const said = ::getenv(kPassedAddressesVariable);
+    if (said == nullptr) {
+        return std::nullopt;
+    }
+    std::vector<std::string> addresses;
+    std::istringstream words(said);
+    for (std::string word; words >> word;) {
+        addresses.push_back(word);
+    }
+    return addresses;
+}
+
+Result<TakeOverAnswer> check_program(const ProgramCheck& check) {
+    BOOST_OUTCOME_TRY(check_program_file(check.line.program));
+    if (::mkdir(check.folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+        return Error::from_errno(errno, "mkdir(" + check.folder + ")");
     }
     environments::BoundedCommand command;
-    command.argv = line.words;
-    command.argv.at(0) = line.program;
+    command.argv = check.line.words;
+    command.argv.at(0) = check.line.program;
     command.argv.emplace_back(kTakeOverCheckFlag);
-    command.environment = own_environment();
-    command.directory = folder;
+    command.environment = make_environment(check.addresses);
+    command.directory = check.folder;
     command.runs_in = ".";  // the options may name files from here
-    command.deadline = std::chrono::steady_clock::now() + patience;
+    command.deadline = std::chrono::steady_clock::now() + check.patience;
     command.bytes_max = kTakeOverCheckBytesMax;
+    command.stop = check.stop;
     const auto done = environments::run_bounded(command);
     std::error_code ignored;  // Ignored: it is private, and the next check uses it again.
-    (void)std::filesystem::remove_all(folder, ignored);
+    (void)std::filesystem::remove_all(check.folder, ignored);
     BOOST_OUTCOME_TRY(const environments::CommandEnd end, done);
     if (!end.succeeded) {
-        return Error(
-            ErrorCode::kUnavailable,
-            "its check failed: " + std::string(last_line(end.said).substr(0, kShownBytesMax)));
+        return Error(ErrorCode::kUnavailable, "its check failed: " + shorten(end.said));
     }
     return read_take_over_answer(end.said);
 }

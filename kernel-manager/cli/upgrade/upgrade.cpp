@@ -53,6 +53,7 @@ void Upgrade::begin() {
 
 void Upgrade::stop() {
     stopped_ = true;
+    stopping_.request_stop();
     look_.cancel();
 }
 
@@ -80,9 +81,10 @@ asio::awaitable<std::optional<TakeOverAnswer>> Upgrade::find_a_way() {
     // What it waits for may take hours: the program is looked at behind that, and before, so that
     // the operator learns at once what is wrong with it.
     while (true) {
-        std::function<std::optional<Result<TakeOverAnswer>>()> slice = [check = hooks_.check] {
-            return std::optional(check());
-        };
+        std::function<std::optional<Result<TakeOverAnswer>>()> slice =
+            [check = hooks_.check, stop = stopping_.get_token()] {
+                return std::optional(check(stop));
+            };
         auto checked =
             co_await run_elsewhere<Result<TakeOverAnswer>>(io_, *thread_, std::move(slice));
         if (stopped_) {

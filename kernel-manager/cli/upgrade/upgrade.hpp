@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,8 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     };
     struct Hooks {
         /// What the other program says of itself, or why it cannot take over. Blocks, on a thread
-        /// of this object's.
-        std::function<Result<TakeOverAnswer>()> check;
+        /// of this object's, until stop() at most.
+        std::function<Result<TakeOverAnswer>(std::stop_token)> check;
         /// What cannot pass in that format, by its names.
         std::function<std::vector<std::string>(int format)> in_the_way;
         /// What could pass and does something, by its names.
@@ -72,7 +73,7 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::chrono::milliseconds apart = kUpgradeApartFirst);
     Upgrade(const Upgrade&) = delete;
     Upgrade& operator=(const Upgrade&) = delete;
-    /// Waits for a check that runs.
+    /// Waits for the end of a check that runs.
     ~Upgrade() = default;
 
     /// The operator asks for it.
@@ -105,6 +106,7 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     boost::asio::steady_timer look_;
     bool under_way_ = false;
     bool stopped_ = false;
+    std::stop_source stopping_;           // asked for with stopped_
     std::unique_ptr<WorkThread> thread_;  // while one is under way
 };
 

@@ -80,9 +80,18 @@ void Connection::expire_if_due(Clock::time_point now) {
         return;
     }
     if (wire_->deadline.due(now)) {
-        wire_->deadline.expire();
-        wire_->stream->cancel();
+        expire();
     }
+}
+
+void Connection::expire() {
+    wire_->deadline.expire();
+    wire_->stream->cancel();
+}
+
+void Connection::enter(Step step) {
+    step_ = step;
+    step_since_ = Clock::now();
 }
 
 void Connection::finish() {
@@ -124,6 +133,7 @@ asio::awaitable<void> Connection::run() {
     while (next == Next::kKeepAlive) {
         next = co_await serve_one();
     }
+    enter(Step::kEnding);
     if (next == Next::kDrain) {
         co_await reader_->drain();
     }
@@ -136,13 +146,16 @@ asio::awaitable<void> Connection::run() {
 }
 
 asio::awaitable<Connection::Next> Connection::serve_one() {
+    enter(Step::kWaiting);
     if (!co_await await_first_byte()) {
         co_return Next::kClose;
     }
-    started_ = Clock::now();
+    enter(Step::kHead);
+    started_ = step_since_;
     sender_->reset();
     watch_ = std::make_shared<PeerWatch>(wire_, reader_);
     std::optional<HeadFailure> failed = co_await reader_->read_head();
+    enter(Step::kRequest);
     if (failed) {
         co_return co_await refuse_head(std::move(*failed));
     }

@@ -69,6 +69,9 @@ inline constexpr std::chrono::milliseconds kFirstRequestPatience{1000};
 /// In a pause a WebSocket that is being closed has this long for it. Then it is cut, so that a
 /// client that does not answer ends no pause in vain.
 inline constexpr std::chrono::milliseconds kPausedClosePatience{2000};
+/// Likewise a TLS handshake, a head that comes in pieces, and a client that still sends after it
+/// was refused. After that it is as if its time outside a pause were over.
+inline constexpr std::chrono::milliseconds kPausedStepPatience{2000};
 
 enum class ConnectionAdmission { kServe, kServerFull };
 
@@ -94,7 +97,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// unread in its socket. Of the others, and with InPause::kClose of all: finish(), unless a
     /// request is about to come (something has arrived that was not read, or the connection is
     /// younger than kFirstRequestPatience and has had none), or it outlasts a pause. A WebSocket
-    /// that is not closed kPausedClosePatience after finish() is cut.
+    /// that is not closed kPausedClosePatience after finish() is cut. What the client alone draws
+    /// out ends after kPausedStepPatience.
     void come_to_rest(std::chrono::steady_clock::time_point now);
     bool is_resting() const { return resting_; }
     bool has_input() const { return wire_->stream->has_input(); }
@@ -110,7 +114,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
     enum class Next { kKeepAlive, kClose, kDrain };
+    enum class Step { kOpening, kWaiting, kHead, kRequest, kEnding };
 
+    void enter(Step step);
+    /// The client alone decides how long the step takes.
+    bool is_drawn_out(std::chrono::steady_clock::time_point now) const;
+    /// What waits for the client ends as if its deadline were over.
+    void expire();
     boost::asio::awaitable<void> run();
     boost::asio::awaitable<bool> open_stream();
     boost::asio::awaitable<bool> await_first_byte();
@@ -139,6 +149,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<WebSocketSession> websocket_;  // once the connection is one
     const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point started_;
+    Step step_ = Step::kOpening;
+    std::chrono::steady_clock::time_point step_since_ = opened_;
     bool finishing_ = false;
     std::chrono::steady_clock::time_point finishing_since_;
     bool waiting_ = false;  // for the first byte of a request

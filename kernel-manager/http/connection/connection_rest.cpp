@@ -89,10 +89,20 @@ std::vector<Connection*> ConnectionRegistry::resting() const {
     return all;
 }
 
+bool Connection::is_drawn_out(Clock::time_point now) const {
+    const bool is_the_clients =
+        step_ == Step::kOpening || step_ == Step::kHead || (step_ == Step::kEnding && !websocket_);
+    return is_the_clients && now >= step_since_ + kPausedStepPatience;
+}
+
 void Connection::come_to_rest(Clock::time_point now) {
     if (finishing_ && websocket_ && !outlasts_pause() &&
         now >= finishing_since_ + kPausedClosePatience) {
         abort();
+        return;
+    }
+    if (is_drawn_out(now)) {
+        expire();
         return;
     }
     if (must_rest() && !websocket_ && !tunnel_) {

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from harness import LEAN, Server, binary
 from modes import ModeServer
@@ -70,6 +71,27 @@ def test_a_unix_socket_stays_and_goes_with_the_last_program(mode: str, place: Pl
         assert connection.getresponse().status == 200
         connection.close()
     assert not path.exists()
+
+
+def test_an_address_that_is_taken_is_found_before_the_server_is_given_up(
+    mode: str, place: Place
+) -> None:
+    """The other program is to listen on one address more."""
+    with ModeServer(mode, *LEAN, *BARE) as server:
+        session = server.create()
+        session.execute("x = 41")
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            address = "127.0.0.1:{}".format(other.getsockname()[1])
+            place.put_script(
+                "serve=$1", "shift", f'exec {place.real} "$serve" --listen {address} "$@"'
+            )
+            assert address in Asked(server).wait("refused")["message"]
+            assert session.value("x") == "41"
+        Asked(server).wait_until_served()
+        assert requests.get(f"http://{address}/healthz", timeout=SECONDS_MAX).ok
+        assert session.value("x + 1") == "42"
+        assert session.delete() == 204
+    place.put_program()
 
 
 @pytest.mark.parametrize("descriptor", ["0", "-1", "99", "memfd"])

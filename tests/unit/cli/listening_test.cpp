@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -176,6 +177,30 @@ TEST_CASE("if one address is taken none is kept", "[cli][listening]") {
     REQUIRE(opened.has_error());
     CHECK(opened.error().code() == ErrorCode::kConflict);
     CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("addresses are tried before a server is given up for them", "[cli][listening]") {
+    const TemporaryDirectory directory;
+    ServeOptions options;
+    options.listen = Texts{"unix:" + directory.path() + "/s", "127.0.0.1:0"};
+    const ListenPlan plan = plan_listening(options).value();
+    const auto tried = [&plan](const std::optional<Texts>& passed) {
+        const Status status = try_addresses(plan, passed);
+        return status.has_error() ? std::optional(status.error().code()) : std::nullopt;
+    };
+    CHECK_FALSE(tried(Texts{}));
+    CHECK(std::filesystem::is_empty(directory.path()));
+    {
+        boost::asio::io_context io(1);
+        const http::Application application = make_application(plan, "t");
+        const Listeners other = Listeners::open(io, plan, application, {}).value();
+        CHECK_FALSE(tried(*options.listen));
+        CHECK_FALSE(tried(std::nullopt));
+        CHECK(tried(Texts{}) == ErrorCode::kConflict);
+        CHECK(tried(Texts{"127.0.0.1:0"}) == ErrorCode::kConflict);
+    }
+    std::filesystem::remove(directory.path());
+    CHECK(tried(std::nullopt) == ErrorCode::kUnavailable);
 }
 
 }  // namespace

@@ -16,8 +16,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 namespace cellkeep::cli {
 namespace {
@@ -57,6 +60,47 @@ TEST_CASE("the command line is this process's", "[cli][upgrade]") {
     CHECK(std::filesystem::path(line.value().program).is_absolute());
     CHECK(std::filesystem::equivalent(line.value().program, "/proc/self/exe"));
     CHECK_FALSE(line.value().words.empty());
+}
+
+TEST_CASE("a name is looked up as it was when the program was started", "[cli][upgrade]") {
+    namespace fs = std::filesystem;
+    const TemporaryDirectory directory;
+    const std::string root = directory.path();
+    for (const char* folder : {"/first", "/second", "/third"}) {
+        fs::create_directory(root + folder);
+    }
+    std::ofstream(root + "/first/program") << "another\n";
+    std::ofstream(root + "/release") << "this\n";
+    fs::create_symlink(root + "/release", root + "/second/program");
+    fs::create_symlink(root + "/release", root + "/third/program");
+    const std::string exe = root + "/release";
+    const auto path = [&root](const std::string& folders) {
+        std::string text;
+        for (const char folder : folders) {
+            text += (text.empty() ? "" : ":") + root +
+                    (folder == '1'   ? "/first"
+                     : folder == '2' ? "/second"
+                     : folder == '3' ? "/third"
+                                     : "/none");
+        }
+        return text;
+    };
+    // The link, not what it leads to now.
+    CHECK(find_in_path("program", path("0123"), exe) == root + "/second/program");
+    CHECK(find_in_path("program", path("32"), exe) == root + "/third/program");
+    CHECK(find_in_path("program", path("2"), exe) == root + "/second/program");
+    CHECK(find_in_path("program", path("1"), exe).empty());
+    CHECK(find_in_path("program", path("0"), exe).empty());
+    CHECK(find_in_path("other", path("123"), exe).empty());
+    CHECK(find_in_path("program", "", exe).empty());
+    CHECK(find_in_path("", path("123"), exe).empty());
+    CHECK(find_in_path("program", path("2"), root + "/gone").empty());
+    // Where that is depends on where one is.
+    const fs::path before = fs::current_path();
+    fs::current_path(root);
+    CHECK(find_in_path("program", "second", exe).empty());
+    CHECK(find_in_path("program", ":second:" + path("3"), exe) == root + "/third/program");
+    fs::current_path(before);
 }
 
 TEST_CASE("this program's answer is one that it reads", "[cli][upgrade]") {
@@ -114,13 +158,14 @@ TEST_CASE("a program is asked with the server's own words", "[cli][upgrade]") {
     (void)::setenv("LISTEN_FDS", "1", 1);
     const auto line = write_program(
         directory,
-        R"([ "$*" = "serve --token t --take-over-check" ] || { echo "words: $*"; exit 1; }
+        R"([ "$CELLKEEP_PASSED_ADDRESSES" = "127.0.0.1:1 unix:/x" ] || { echo unknown; exit 1; }
+[ "$*" = "serve --token t --take-over-check" ] || { echo "words: $*"; exit 1; }
 [ -z "$NOTIFY_SOCKET$LISTEN_FDS" ] || { echo told; exit 1; }
 [ -n "$PATH" ] || { echo no path; exit 1; }
 [ "$PWD" = ")" +
             std::filesystem::current_path().string() + R"(" ] || { echo "in $PWD"; exit 1; }
 echo '{"take_over": {"formats": [1], "version": "7"}}')");
-    const auto checked = check_program(line, folder);
+    const auto checked = check_program({line, folder, {"127.0.0.1:1", "unix:/x"}});
     (void)::unsetenv("NOTIFY_SOCKET");
     (void)::unsetenv("LISTEN_FDS");
     REQUIRE(checked.has_value());
@@ -132,9 +177,38 @@ echo '{"take_over": {"formats": [1], "version": "7"}}')");
 TEST_CASE("a program that does not answer in time is killed", "[cli][upgrade]") {
     const TemporaryDirectory directory;
     const auto line = write_program(directory, "exec sleep infinity");
-    const auto checked = check_program(line, directory.path() + "/upgrade", 50ms);
+    const auto checked = check_program({line, directory.path() + "/upgrade", {}, {}, 50ms});
     REQUIRE(checked.has_error());
     CHECK(checked.error().code() == ErrorCode::kTimeout);
+}
+
+TEST_CASE("a program that nobody waits for any more is killed", "[cli][upgrade]") {
+    const TemporaryDirectory directory;
+    std::stop_source stop;
+    // It begins, and then waits for what nobody writes.
+    const std::string begun = directory.path() + "/begun";
+    REQUIRE(::mkfifo(begun.c_str(), 0600) == 0);
+    const auto line = write_program(directory, "echo > " + begun + "; exec sleep infinity");
+    std::thread waits([&begun, &stop] {
+        std::string word;
+        std::getline(std::ifstream(begun), word);
+        stop.request_stop();
+    });
+    const auto checked = check_program(
+        {line, directory.path() + "/upgrade", {}, stop.get_token(), std::chrono::hours(1)});
+    waits.join();
+    REQUIRE(checked.has_error());
+    CHECK(checked.error().code() == ErrorCode::kCancelled);
+    CHECK_FALSE(std::filesystem::exists(directory.path() + "/upgrade"));
+}
+
+TEST_CASE("the addresses that are passed are told", "[cli][upgrade]") {
+    CHECK_FALSE(read_passed_addresses());
+    REQUIRE(::setenv(kPassedAddressesVariable, "", 1) == 0);
+    CHECK(read_passed_addresses() == std::vector<std::string>());
+    REQUIRE(::setenv(kPassedAddressesVariable, "127.0.0.1:1 unix:/x", 1) == 0);
+    CHECK(read_passed_addresses() == std::vector<std::string>{"127.0.0.1:1", "unix:/x"});
+    REQUIRE(::unsetenv(kPassedAddressesVariable) == 0);
 }
 
 TEST_CASE("a program that fills the disk is killed", "[cli][upgrade]") {
@@ -143,7 +217,7 @@ TEST_CASE("a program that fills the disk is killed", "[cli][upgrade]") {
         directory,
         "head -c " + std::to_string(kTakeOverCheckBytesMax + 1) +
             " /dev/zero; exec sleep infinity");
-    const auto checked = check_program(line, directory.path() + "/upgrade");
+    const auto checked = check_program({line, directory.path() + "/upgrade", {}});
     REQUIRE(checked.has_error());
     CHECK(checked.error().code() == ErrorCode::kLimitExceeded);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/upgrade/upgrade.hpp"
 
-#include "kernel-manager/cli/upgrade/upgrade_news.hpp"
-
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +29,7 @@ struct FakeServer {
     const std::chrono::milliseconds pause_patience;
     boost::asio::io_context io{1};
     std::atomic<int> checks = 0;
+    std::function<void(const std::stop_token&)> on_check = [](const std::stop_token& /*stop*/) {};
     Result<TakeOverAnswer> answer = TakeOverAnswer{"2.0", 2};
     Texts in_the_way;
     Texts at_work;
@@ -49,8 +50,9 @@ struct FakeServer {
     Upgrade::Hooks hooks() {
         return {
             .check =
-                [this] {
+                [this](const std::stop_token& stop) {
                     ++checks;
+                    on_check(stop);
                     return answer;
                 },
             .in_the_way =
@@ -368,31 +370,22 @@ TEST_CASE("nothing comes of an upgrade when the server ends", "[cli][upgrade]") 
         server.run();
         CHECK(server.told.empty());
     }
+    SECTION("while the program is asked") {
+        server.on_check = [&server](const std::stop_token& stop) {
+            std::promise<void> stopped;
+            const std::stop_callback told(stop, [&stopped] { stopped.set_value(); });
+            boost::asio::post(server.io, [&server] { server.upgrade->stop(); });
+            stopped.get_future().wait();
+        };
+        server.run();
+        CHECK(server.told.empty());
+    }
     SECTION("before") {
         server.upgrade->stop();
         server.run();
         CHECK(server.checks == 0);
     }
     CHECK(server.leaves == 0);
-}
-
-TEST_CASE("the log names kUpgradeNamedMax of what is in the way", "[cli][upgrade]") {
-    const Texts most(kUpgradeNamedMax, "ses");
-    CHECK(describe_news(News::kWaiting, most)["for"].size() == kUpgradeNamedMax);
-    const Texts more(kUpgradeNamedMax + 1, "ses");
-    const auto fields = describe_news(News::kWaiting, more);
-    CHECK(fields["outcome"] == "waiting");
-    CHECK(fields["for"].size() == kUpgradeNamedMax);
-    CHECK(fields["count"] == kUpgradeNamedMax + 1);
-}
-
-TEST_CASE("the log has the reason of a refusal, and its hint", "[cli][upgrade]") {
-    CHECK(
-        describe_news(News::kRefused, {"why", "what to do"}) ==
-        nlohmann::json{{"outcome", "refused"}, {"message", "why"}, {"hint", "what to do"}});
-    CHECK_FALSE(describe_news(News::kRefused, {"why"}).contains("hint"));
-    CHECK(describe_news(News::kAlready, {})["outcome"] == "already_under_way");
-    CHECK(describe_news(News::kLeaving, {"2.0"})["to"] == "2.0");
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 namespace cellkeep::test {
 namespace {
@@ -89,6 +91,27 @@ TEST_CASE("a bounded command is killed at its bounds", "[environments]") {
         shell(directory, "head -c 1048577 /dev/zero > big; exec sleep infinity");
     CHECK(run_bounded(greedy).error().code() == ErrorCode::kLimitExceeded);
     CHECK(bytes_beneath(directory.path()) == greedy.bytes_max + 1);
+}
+
+TEST_CASE("a bounded command is killed when it is stopped", "[environments]") {
+    const TemporaryDirectory directory;
+    BoundedCommand command = shell(directory, "exec sleep infinity");
+    std::stop_source stop;
+    command.stop = stop.get_token();
+    command.deadline += std::chrono::hours(1);
+    SECTION("before") {
+        stop.request_stop();
+        CHECK(run_bounded(command).error().code() == ErrorCode::kCancelled);
+    }
+    SECTION("while it runs") {
+        std::thread other([&stop] { stop.request_stop(); });
+        CHECK(run_bounded(command).error().code() == ErrorCode::kCancelled);
+        other.join();
+    }
+    SECTION("never") {
+        command.argv = shell(directory, "echo done").argv;
+        CHECK(run_bounded(command).value().said == "done\n");
+    }
 }
 
 TEST_CASE("a program that is not there is an error", "[environments]") {

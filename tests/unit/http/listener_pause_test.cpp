@@ -198,6 +198,41 @@ TEST_CASE("a WebSocket whose client answers no close ends no pause in vain", "[h
     CHECK(server.pause(kShortPause));
 }
 
+TEST_CASE("a client that does not end what it sends ends no pause in vain", "[http][listener]") {
+    constexpr auto kShortPause = 4 * kPausedStepPatience;
+    static_assert(
+        kShortPause < limits::kHttpHeadTimeout && kShortPause < limits::kHttpDrainTimeout);
+    TestServer server;
+    SECTION("a head") {
+        RawClient client(server.port());
+        CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
+        client.send("GET /ok HTT");
+        CHECK(server.pause(kShortPause));
+        CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 408 "));
+    }
+    SECTION("after a refusal") {
+        RawClient client(server.port());
+        client.send("no request\r\n\r\n");
+        CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+        CHECK(server.pause(kShortPause));
+    }
+    server.resume();
+    RawClient behind(server.port());
+    CHECK_THAT(ask_again(behind), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE("a head that comes in pieces is whole after a short pause", "[http][listener]") {
+    TestServer server;
+    RawClient client(server.port());
+    CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
+    const std::string request = request_text("GET", "/ok");
+    client.send(request.substr(0, 8));
+    (void)server.pause(0ms);  // Ignored: nothing of it may have come yet.
+    server.resume();
+    client.send(request.substr(8));
+    CHECK_THAT(client.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 "));
+}
+
 TEST_CASE("connections on which a request waits pass first", "[http][listener]") {
     std::optional<TestServer> first(std::in_place);
     RawClient one(first->port());

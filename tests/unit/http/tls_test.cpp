@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/socket/tls.hpp"
 
+#include "kernel-manager/http/connection/connection.hpp"
+#include "protocol/limits.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/unit/http/certificate.hpp"
 #include "tests/unit/http/test_server.hpp"
@@ -231,6 +233,18 @@ TEST_CASE("a pause closes a connection with TLS that waits for a request", "[htt
     (void)asio::read(client.socket(), asio::dynamic_buffer(answer), error);
     CHECK(error.failed());
     CHECK(answer.empty());
+}
+
+TEST_CASE("a client that does not end its TLS handshake ends no pause in vain", "[http][tls]") {
+    Fixture fixture;
+    RawClient silent(fixture.server.port());
+    // The server has accepted the one before when it answers the next one.
+    SslClient client(fixture.server.port(), fixture.files.certificate);
+    client.socket().handshake(ssl::stream_base::client);
+    constexpr auto kShortPause = 4 * kPausedStepPatience;
+    static_assert(kShortPause < limits::kHttpHeadTimeout);
+    CHECK(fixture.server.pause(kShortPause));
+    CHECK(silent.read_all().empty());
 }
 
 }  // namespace
