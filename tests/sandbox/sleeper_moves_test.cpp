@@ -54,6 +54,8 @@ struct Fixture {
         sandbox::Worker sleeper = must_adopt(sandbox, family.sibling, kSleepingGroup, 0);
         moves.add(sleeper.pidfd);
         moves.begin();
+        io.restart();
+        (void)io.poll();  // the move is asked for now
         return sleeper;
     }
     /// False if somebody is still on the way when nothing is left to do.
