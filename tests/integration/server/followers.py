@@ -15,11 +15,16 @@ from upgrades import SECONDS_MAX
 
 SERVICE_RESTART = 1012  # RFC 6455's registry of close codes
 
+# Counts until somebody has had enough, and says there how many numbers it was.
 COUNTER = """
-import sys, time
-for number in range(int(sys.argv[1])):
+import itertools, os, time, sys
+for number in itertools.count():
+    if os.path.exists("/workspace/enough"):
+        break
     print(number, file=sys.stderr if number % 7 == 3 else sys.stdout, flush=True)
-    time.sleep(float(sys.argv[2]))
+    time.sleep(0.001)
+with open("/workspace/enough", "w") as told:
+    told.write(str(number))
 """
 
 
@@ -117,8 +122,27 @@ def in_order(text: bytes) -> bool:
     return numbers == sorted(set(numbers))
 
 
-def python_counter(session: Session, count: int, pause: float, **fields: object) -> dict:
-    return start(session, "python3", "-c", COUNTER, str(count), str(pause), **fields)
+class Counter:
+    """A command that counts."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.process = start(session, "python3", "-c", COUNTER)
+
+    def stop(self) -> None:
+        stop_counting(self.session)
+
+    def numbers(self) -> list[int]:
+        return counted(self.session)
+
+
+def stop_counting(session: Session) -> None:
+    assert session.server.request("PUT", session.path + "/files/enough", data=b"").ok
+
+
+def counted(session: Session) -> list[int]:
+    """What a counter has said, when it has ended."""
+    return list(range(int(session.server.get(session.path + "/files/enough").text)))
 
 
 def wait_for_more(session: Session, process: dict) -> None:

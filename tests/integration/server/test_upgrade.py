@@ -195,7 +195,7 @@ REFUSALS = {
     "no program": (lambda place: place.put_script(first="hello"), "Exec format error"),
     "refuses": (
         lambda place: place.put_script("echo first", "echo too old >&2", "exit 3"),
-        "its check failed: too old",
+        "its check failed: first too old",
     ),
     "crashes": (lambda place: place.put_script("kill -SEGV $$"), "its check failed: "),
     "says nothing": (lambda place: place.put_script("exit 0"), 'it says ""'),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from followers import Follower, in_order, numbers_of, python_counter, wait_for_more
+from followers import Counter, Follower, in_order, numbers_of, wait_for_more
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from processes import (
@@ -58,16 +58,17 @@ def upgrade(server: Server) -> None:
 
 
 def test_a_counter_is_read_whole_through_three_upgrades(server: Server, session: Session) -> None:
-    count = 8000
-    process = python_counter(session, count, 0.001)
+    counter = Counter(session)
+    process = counter.process
     follower = Follower(session, process)
     for _ in range(3):
         wait_for_more(session, process)
         upgrade(server)
         assert look(session, process)["state"] == "running"
+    counter.stop()
     done = follower.wait()
     assert follower.connections >= 4  # each upgrade has closed one
-    assert numbers_of(done) == list(range(count))
+    assert numbers_of(done) == counter.numbers()
     assert in_order(done.stdout) and in_order(done.stderr)
     assert (done.missed, done.end["exit_code"]) == (0, 0)
     # All of it is kept, with its places.
@@ -184,7 +185,7 @@ def test_an_end_in_the_exchange_is_told_once(server: Server) -> None:
         begun = []
         for number in range(14):  # fewer than are remembered when they have ended
             for session in sessions:
-                pause = dice.uniform(0.0, 2.5)
+                pause = dice.uniform(0.0, 1.0)
                 line = f"sleep {pause:.3f}; echo {number}; exit {number}"
                 process = start(session, "sh", "-c", line)
                 follower = Follower(session, process) if number % 3 == 0 else None
@@ -262,9 +263,9 @@ def test_a_failed_exec_leaves_commands_as_they_are(mode: str, place: Place) -> N
             server.wait_until_ready()
             session = server.create()
             cat = start(session, "cat", stdin="open")
-            counter = python_counter(session, 6000, 0.001)
-            follower = Follower(session, counter)
-            wait_for_more(session, counter)
+            counter = Counter(session)
+            follower = Follower(session, counter.process)
+            wait_for_more(session, counter.process)
             before = server.record["started_at"]
             # It passes the check and is gone.
             place.put_script(f'{place.real} "$@"', f"rm -f {place.path}")
@@ -281,7 +282,8 @@ def test_a_failed_exec_leaves_commands_as_they_are(mode: str, place: Place) -> N
             upgrade(server)
             assert post(session, cat, "stdin", text="there\n", close=True).status_code == 204
             assert finish(session, cat).stdout == b"here\nthere\n"
-            assert numbers_of(follower.wait()) == list(range(6000))
+            counter.stop()
+            assert numbers_of(follower.wait()) == counter.numbers()
 
 
 def test_a_program_that_takes_no_commands_waits_for_them(mode: str, place: Place) -> None:

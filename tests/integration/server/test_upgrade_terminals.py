@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 import websocket
 
-from followers import COUNTER, SERVICE_RESTART, Socket, in_order
+from followers import COUNTER, SERVICE_RESTART, Socket, counted, in_order, stop_counting
 from harness import LEAN, TOKEN, Server, Session, binary
 from modes import ModeServer
 from processes import finish, post, start
@@ -128,7 +128,7 @@ def test_cellkeep_exec_goes_on(server: Server, session: Session) -> None:
     name = session.info["id"]
     code = "import sys\nfor line in sys.stdin: print(len(line), flush=True)\nsys.exit(9)"
     with (
-        executing(session, name, "--", "python3", "-c", COUNTER, "6000", "0.001") as counting,
+        executing(session, name, "--", "python3", "-c", COUNTER) as counting,
         executing(session, "-i", name, "--", "python3", "-c", code) as reading,
     ):
         assert counting.stdout.readline() == b"0\n"
@@ -139,8 +139,9 @@ def test_cellkeep_exec_goes_on(server: Server, session: Session) -> None:
             Asked(server).wait_until_served()
         out, err = reading.communicate(b"last\n", timeout=SECONDS_MAX)
         assert (out, err, reading.returncode) == (b"5\n", b"", 9)
+        stop_counting(session)
         out, err = counting.communicate(timeout=SECONDS_MAX)
         assert counting.returncode == 0
         seen = [0] + [int(line) for line in (out + err).split()]
-        assert sorted(seen) == list(range(6000))
+        assert sorted(seen) == counted(session)
         assert in_order(out) and in_order(err)
