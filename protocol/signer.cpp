@@ -244,6 +244,28 @@ bool Signer::remember(const Fingerprint& fingerprint) {
     return true;
 }
 
+std::string Signer::pass_on() const {
+    std::string bytes;
+    bytes.reserve(seen_order_.size() * sizeof(Fingerprint));
+    for (const Fingerprint& one : seen_order_) {
+        bytes.append(reinterpret_cast<const char*>(one.data()), sizeof(one));
+    }
+    return bytes;
+}
+
+Status Signer::go_on(std::string_view passed) {
+    if (passed.size() % sizeof(Fingerprint) != 0 ||
+        passed.size() / sizeof(Fingerprint) > limits::kReplayHistoryMax) {
+        return Error(ErrorCode::kProtocol, "passed signatures: not of the form");
+    }
+    for (; !passed.empty(); passed.remove_prefix(sizeof(Fingerprint))) {
+        Fingerprint one{};
+        std::memcpy(one.data(), passed.data(), sizeof(one));
+        (void)remember(one);  // Ignored: a second time is one.
+    }
+    return ok();
+}
+
 Result<Signer::Checked> Signer::Mac::check(
     Channel channel, std::span<const std::string_view> frames) const {
     if (frames.size() > limits::kZmqFramesMax) {

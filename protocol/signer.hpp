@@ -79,6 +79,14 @@ class Signer {
     Check check() const;
     Result<SignedMessage> admit(Result<Checked> checked);
 
+    /// Which messages came, oldest first, for another Signer of the same key, which then refuses
+    /// them: bytes that mean nothing to anybody else.
+    std::string pass_on() const;
+    /// How long that is.
+    std::size_t passed_bytes() const { return seen_order_.size() * sizeof(Fingerprint); }
+    /// kProtocol: bytes of another form, or more than limits::kReplayHistoryMax messages.
+    Status go_on(std::string_view passed);
+
  private:
     friend class Signing;
     struct Mac;

@@ -37,10 +37,17 @@ std::vector<std::string> find_sessions(const session::Service& service, int form
 }  // namespace
 
 std::vector<std::string> find_in_the_way(
-    const session::Service& service, Fronts& fronts, int format) {
+    const session::Service& service,
+    Fronts& fronts,
+    const jupyter::ZmqFront& zmq_front,
+    int format) {
     std::vector<std::string> names = fronts.running_batches();
     const std::vector<std::string> sessions = find_sessions(service, format);
     names.insert(names.end(), sessions.begin(), sessions.end());
+    if (format >= kHandOverFormatOfCommands && format < kHandOverFormatOfZmq) {
+        const std::vector<std::string> connected = zmq_front.find_connected();
+        names.insert(names.end(), connected.begin(), connected.end());
+    }
     if (service.occupied() > service.list().size()) {
         names.emplace_back("a session that begins or ends");
     }
@@ -49,7 +56,8 @@ std::vector<std::string> find_in_the_way(
     }
     // It is counted when nothing else is in the way.
     if (names.empty() && format >= kHandOverFormatOfSessions) {
-        if (auto excess = find_excess(service.passed_bytes() + fronts.passed_bytes())) {
+        if (auto excess = find_excess(
+                service.passed_bytes() + fronts.passed_bytes() + zmq_front.passed_bytes())) {
             names.push_back(*std::move(excess));
         }
     }

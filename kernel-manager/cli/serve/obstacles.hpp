@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel-manager/cli/serve/fronts.hpp"
+#include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 #include "kernel-manager/service/service.hpp"
 
 #include <string>
@@ -13,6 +14,9 @@ namespace cellkeep::cli {
 
 /// What cannot pass in that format of a hand-over, by its names. Nothing is given up.
 std::vector<std::string> find_in_the_way(
-    const session::Service& service, Fronts& fronts, int format);
+    const session::Service& service,
+    Fronts& fronts,
+    const jupyter::ZmqFront& zmq_front,
+    int format);
 
 }  // namespace cellkeep::cli

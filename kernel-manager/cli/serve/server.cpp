@@ -4,6 +4,7 @@
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/cli/serve/obstacles.hpp"
+#include "kernel-manager/cli/serve/request_log.hpp"
 #include "kernel-manager/cli/serve/serve_banner.hpp"
 #include "kernel-manager/cli/upgrade/program_check.hpp"
 #include "kernel-manager/cli/upgrade/service_notice.hpp"
@@ -30,24 +31,6 @@ namespace {
 constexpr std::chrono::milliseconds kStopPatience{5000};
 /// For what the parts still have to do after the last connection closed.
 constexpr std::chrono::milliseconds kServeLastWork{2000};
-
-void log_request(const http::AccessRecord& record) {
-    if (!record.note.empty()) {
-        log_event(
-            LogLevel::kWarning, "connection", {{"remote", record.remote}, {"note", record.note}});
-        return;
-    }
-    log_event(
-        LogLevel::kInfo,
-        "request",
-        {{"remote", record.remote},
-         {"method", record.method},
-         {"path", record.path},
-         {"principal", record.principal},
-         {"status", record.status},
-         {"bytes", record.bytes},
-         {"duration_ms", static_cast<double>(record.duration.count()) / 1000.0}});
-}
 
 /// Sessions can begin. Once.
 Status tell_ready(const ServePlan& plan) {
@@ -149,7 +132,8 @@ Status Server::make_parts(HandOver before) {
     upgrades_ = before.upgrades;
     const std::string& directory = state_dir_.path();
     opened_ = open_store(plan_, directory);
-    BOOST_OUTCOME_TRY(zmq_front_, make_zmq_front(io_, plan_, directory + "/connections"));
+    BOOST_OUTCOME_TRY(
+        zmq_front_, make_zmq_front(io_, plan_, directory + "/connections", before.sessions));
     BOOST_OUTCOME_TRY(start_, plan_service(plan_));
     BOOST_OUTCOME_TRY(providers_, make_providers(io_, plan_, directory));
     start_->config.egress_service = providers_.egress;
@@ -165,6 +149,7 @@ Status Server::make_parts(HandOver before) {
             io_, plan_.listening, fronts_->application(), log_request, std::move(before.sockets)));
     const nlohmann::json names = std::move(before.sessions.fronts);
     service_->take_over(std::move(before.sessions));
+    zmq_front_->end_taking_over();
     BOOST_OUTCOME_TRY(fronts_->go_on(names));
     arrivals_ = watch_environments(io_, *service_);
     upgrade_ = Upgrade::create(io_, upgrade_hooks());
@@ -279,6 +264,11 @@ void Server::look_for_late_signal() {
 
 Status Server::leave(int format) {
     BOOST_OUTCOME_TRY(service_->prepare_passing());
+    Status collected = format >= kHandOverFormatOfZmq ? zmq_front_->collect() : ok();
+    if (collected.has_error()) {
+        service_->cancel_passing();
+        return collected;
+    }
     auto sockets = listeners_->pass_on(
         waiting_connections(format) == http::InPause::kRest ? kPassedConnectionsMax : 0);
     if (sockets.has_error()) {
@@ -287,9 +277,14 @@ Status Server::leave(int format) {
     }
     passed_ = std::move(sockets).value();
     passed_sessions_.fronts = fronts_->pass_on();
+    if (format >= kHandOverFormatOfZmq) {
+        pass_zmq(*zmq_front_, passed_sessions_);
+    }
     passed_sessions_.sessions = service_->pass_on(shared_);
     for (const session::PassedSession& session : passed_sessions_.sessions) {
-        zmq_front_->on_session_closed(session.id);  // no client is connected to its sockets
+        if (format < kHandOverFormatOfZmq) {
+            zmq_front_->on_session_closed(session.id);  // no client is connected to its sockets
+        }
     }
     format_ = format;
     tell_manager(reloading_notice(std::chrono::steady_clock::now()));
@@ -313,13 +308,17 @@ Upgrade::Hooks Server::upgrade_hooks() {
                 check.stop = std::move(stop);
                 return check_program(check);
             },
-        .in_the_way = [this](int format) { return find_in_the_way(*service_, *fronts_, format); },
+        .in_the_way =
+            [this](int format) {
+                return find_in_the_way(*service_, *fronts_, *zmq_front_, format);
+            },
         .at_work = [this] { return service_->find_work(); },
         .pause =
             [this](
                 int format,
                 std::chrono::milliseconds patience,
                 const std::function<void(bool)>& done) {
+                zmq_front_->hold();
                 listeners_->pause(patience, waiting_connections(format), done);
             },
         .part =
@@ -330,6 +329,7 @@ Upgrade::Hooks Server::upgrade_hooks() {
         .resume =
             [this] {
                 fronts_->end_parting();
+                zmq_front_->resume();
                 listeners_->resume();
             },
         .leave = [this](int format) { return leave(format); },
@@ -346,6 +346,7 @@ HandOver Server::make_hand_over() {
     next.state_lock = state_dir_.pass_on();
     next.upgrades = upgrades_ + 1;
     next.format = format_;
+    zmq_front_->leave_files();
     shared_.move_to(passed_sessions_);
     next.sessions = std::move(passed_sessions_);
     return next;

@@ -13,6 +13,29 @@ namespace cellkeep::cli {
 
 namespace asio = boost::asio;
 
+namespace {
+
+/// In PassedSessions::fronts.
+constexpr const char* kZmqName = "jupyter_zmq";
+
+/// Nothing if there was no program before, or one that knows nothing of it.
+Result<jupyter::ZmqLeft> take_zmq(session::PassedSessions& before) {
+    jupyter::ZmqLeft left;
+    if (!before.fronts.is_object() || !before.fronts.contains(kZmqName)) {
+        return left;
+    }
+    BOOST_OUTCOME_TRY(left.values, jupyter::read_zmq(before.fronts.at(kZmqName)));
+    if (left.values.watch) {
+        if (*left.values.watch >= before.front_fds.size()) {
+            return Error(ErrorCode::kProtocol, "passed ZeroMQ sockets: no such watch");
+        }
+        left.watch = std::move(before.front_fds[*left.values.watch]);
+    }
+    return left;
+}
+
+}  // namespace
+
 Result<ServiceStart> plan_service(const ServePlan& plan) {
     BOOST_OUTCOME_TRY(
         ServiceStart start,
@@ -87,14 +110,31 @@ OpenedStore open_store(const ServePlan& plan, const std::string& directory) {
 }
 
 Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
-    asio::io_context& io, const ServePlan& plan, std::string directory) {
+    asio::io_context& io,
+    const ServePlan& plan,
+    std::string directory,
+    session::PassedSessions& before) {
     jupyter::ZmqFrontConfig config;
     config.transport = plan.transport;
     config.directory = std::move(directory);
     config.log = [](const std::string& line) {
         log_event(LogLevel::kWarning, "zmq", {{"message", line}});
     };
-    return jupyter::ZmqFront::create(io, std::move(config));
+    auto left = take_zmq(before);
+    if (left.has_error()) {
+        config.log("every connection file is a new one: " + left.error().message());
+        left = jupyter::ZmqLeft();
+    }
+    return jupyter::ZmqFront::create(io, std::move(config), std::move(left).value());
+}
+
+void pass_zmq(jupyter::ZmqFront& front, session::PassedSessions& passed) {
+    jupyter::ZmqLeft left = front.pass_on();
+    if (left.watch) {
+        left.values.watch = passed.front_fds.size();
+        passed.front_fds.push_back(std::move(left.watch));
+    }
+    passed.fronts[kZmqName] = jupyter::write_zmq(left.values);
 }
 
 Result<Providers> make_providers(

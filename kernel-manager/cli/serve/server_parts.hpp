@@ -9,6 +9,7 @@
 #include "kernel-manager/cli/serve/tools_setup.hpp"
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -24,8 +25,14 @@ Result<ServiceStart> plan_service(const ServePlan& plan);
 /// The store of the state directory, unless the plan wants none.
 OpenedStore open_store(const ServePlan& plan, const std::string& directory);
 
+/// before: what the program before has left of its front is taken out.
 Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
-    boost::asio::io_context& io, const ServePlan& plan, std::string directory);
+    boost::asio::io_context& io,
+    const ServePlan& plan,
+    std::string directory,
+    session::PassedSessions& before);
+/// The front's sockets are closed; what another program needs is put in. Behind Fronts::pass_on().
+void pass_zmq(jupyter::ZmqFront& front, session::PassedSessions& passed);
 
 /// What sessions may use outside their sandboxes.
 struct Providers {

@@ -19,7 +19,6 @@ using protocol::ConnectionInfo;
 using protocol::Transport;
 
 constexpr std::size_t kKeyBytes = 32;
-constexpr const char* kLoopback = "127.0.0.1";
 
 /// "tcp://127.0.0.1:40123" to 40123.
 Result<std::uint16_t> parse_port(const std::string& endpoint) {
@@ -95,21 +94,6 @@ std::array<std::uint16_t, 5> ports_of(const ConnectionInfo& connection) {
         connection.hb_port};
 }
 
-Status check_given(const ConnectionInfo& connection) {
-    if (connection.key.empty()) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "the connection file has no key, so that every client that connects could run code",
-            "Let the Jupyter program make a key (Session.key must not be empty).");
-    }
-    const auto ports = ports_of(connection);
-    if (std::set<std::uint16_t>(ports.begin(), ports.end()).size() != ports.size()) {
-        return Error(
-            ErrorCode::kInvalidArgument, "the connection file names a port for two sockets");
-    }
-    return check_endpoint_length(connection);
-}
-
 }  // namespace
 
 Status check_endpoint_length(const ConnectionInfo& connection) {
@@ -127,6 +111,21 @@ Status check_endpoint_length(const ConnectionInfo& connection) {
         }
     }
     return ok();
+}
+
+Status check_given(const ConnectionInfo& connection) {
+    if (connection.key.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "the connection file has no key, so that every client that connects could run code",
+            "Let the Jupyter program make a key (Session.key must not be empty).");
+    }
+    const auto ports = ports_of(connection);
+    if (std::set<std::uint16_t>(ports.begin(), ports.end()).size() != ports.size()) {
+        return Error(
+            ErrorCode::kInvalidArgument, "the connection file names a port for two sockets");
+    }
+    return check_endpoint_length(connection);
 }
 
 OwnedFiles& OwnedFiles::operator=(OwnedFiles&& other) noexcept {
@@ -162,12 +161,12 @@ Result<ConnectionInfo> name_ipc_sockets(const std::string& prefix) {
 Result<BoundSockets> bind_loopback_sockets(const ZmqContext& context, int high_water_mark) {
     ConnectionInfo connection;
     connection.transport = Transport::kTcp;
-    connection.ip = kLoopback;
+    connection.ip = kLoopbackAddress;
     BOOST_OUTCOME_TRY(connection.key, secret_hex(kKeyBytes));
     const Bind bind = [](ZmqSocket& socket, std::uint16_t& port) -> Status {
         // Bound first and asked for its port afterwards, so that no other program can take it
         // between.
-        BOOST_OUTCOME_TRY(socket.bind("tcp://" + std::string(kLoopback) + ":*"));
+        BOOST_OUTCOME_TRY(socket.bind("tcp://" + std::string(kLoopbackAddress) + ":*"));
         BOOST_OUTCOME_TRY(const std::string endpoint, socket.last_endpoint());
         BOOST_OUTCOME_TRY(port, parse_port(endpoint));
         return ok();
@@ -180,7 +179,8 @@ Result<BoundSockets> bind_given_sockets(
     BOOST_OUTCOME_TRY(check_given(connection));
     ConnectionInfo place = connection;
     if (place.transport == Transport::kTcp && place.ip == "localhost") {
-        place.ip = kLoopback;  // zmq_tcp(7): bind takes an address or an interface, not a name
+        place.ip =
+            kLoopbackAddress;  // zmq_tcp(7): bind takes an address or an interface, not a name
     }
     OwnedFiles files;
     const Bind bind = [&files, &place](ZmqSocket& socket, std::uint16_t& port) -> Status {

@@ -20,8 +20,14 @@ namespace cellkeep::jupyter {
 /// An ipc endpoint must be shorter than this: sockaddr_un has room for 108 bytes (unix(7)).
 inline constexpr std::size_t kIpcEndpointBytesMax = 107;
 
+/// Where sockets of tcp are.
+inline constexpr const char* kLoopbackAddress = "127.0.0.1";
+
 /// kInvalidArgument if the longest endpoint of this connection is one of ipc and too long.
 Status check_endpoint_length(const protocol::ConnectionInfo& connection);
+
+/// kInvalidArgument if two of its ports are the same, it has no key, or as above.
+Status check_given(const protocol::ConnectionInfo& connection);
 
 /// Files that are removed with this object.
 class OwnedFiles {
@@ -35,6 +41,8 @@ class OwnedFiles {
 
     void add(std::string path) { paths_.push_back(std::move(path)); }
     void remove();
+    /// They stay, for another program in this process.
+    void leave() { paths_.clear(); }
 
  private:
     std::vector<std::string> paths_;

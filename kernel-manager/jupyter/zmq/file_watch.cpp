@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/jupyter/zmq/file_watch.hpp"
 
-#include "protocol/support/unique_fd.hpp"
-
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace cellkeep::jupyter {
@@ -16,6 +17,9 @@ namespace {
 
 /// Some two hundred events of names as long as ours.
 constexpr std::size_t kReadBytes = 16 * 1024;
+
+/// What the kernel calls the descriptor of inotify_init1(2).
+constexpr const char* kWatchDescriptor = "anon_inode:inotify";
 
 Error unavailable(const char* call) {
     return {ErrorCode::kUnavailable, Error::from_errno(errno, call).message()};
@@ -32,11 +36,27 @@ Result<std::shared_ptr<FileWatch>> FileWatch::create(
     if (::inotify_add_watch(fd.get(), directory.c_str(), IN_OPEN | IN_ONLYDIR) < 0) {
         return unavailable("inotify_add_watch");
     }
+    return begin(io, std::move(fd), std::move(events));
+}
+
+Result<std::shared_ptr<FileWatch>> FileWatch::go_on(
+    boost::asio::io_context& io, UniqueFd passed, Events events) {
+    std::error_code failed;
+    const auto kind =
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(passed.get()), failed);
+    if (failed || kind != kWatchDescriptor) {
+        return Error(ErrorCode::kInvalidArgument, "a passed descriptor watches no files");
+    }
+    return begin(io, std::move(passed), std::move(events));
+}
+
+Result<std::shared_ptr<FileWatch>> FileWatch::begin(
+    boost::asio::io_context& io, UniqueFd fd, Events events) {
     const auto watch = std::make_shared<FileWatch>(Key(), io, std::move(events));
     boost::system::error_code error;
     watch->descriptor_.assign(fd.get(), error);
     if (error) {
-        return Error(ErrorCode::kUnavailable, "watch " + directory + ": " + error.message());
+        return Error(ErrorCode::kUnavailable, "watch files: " + error.message());
     }
     (void)fd.release();  // the descriptor's now
     watch->wait();
@@ -49,6 +69,10 @@ FileWatch::FileWatch(Key /*key*/, boost::asio::io_context& io, Events events)
 void FileWatch::close() {
     boost::system::error_code ignored;  // It was only ever read.
     descriptor_.close(ignored);
+}
+
+UniqueFd FileWatch::pass_on() {
+    return descriptor_.is_open() ? UniqueFd(descriptor_.release()) : UniqueFd();
 }
 
 void FileWatch::wait() {

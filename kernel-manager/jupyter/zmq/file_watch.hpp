@@ -5,6 +5,7 @@
 #pragma once
 
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -38,10 +39,19 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
     FileWatch& operator=(const FileWatch&) = delete;
     ~FileWatch() = default;
 
+    /// Of another program in this process: what happened since is told here. kInvalidArgument if
+    /// it is the descriptor of no watch.
+    static Result<std::shared_ptr<FileWatch>> go_on(
+        boost::asio::io_context& io, UniqueFd passed, Events events);
+
     /// No event comes any more. The destructor does the same.
     void close();
+    /// The same, and what happens from now on waits in the descriptor. None if it is closed.
+    UniqueFd pass_on();
 
  private:
+    static Result<std::shared_ptr<FileWatch>> begin(
+        boost::asio::io_context& io, UniqueFd fd, Events events);
     void wait();
     void drain();
 

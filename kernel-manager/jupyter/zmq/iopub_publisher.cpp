@@ -50,6 +50,12 @@ Result<std::shared_ptr<IopubPublisher>> IopubPublisher::create(
             const std::string_view frame = multipart.frames().front();
             self->note_subscription(frame);
             self->greet(frame);
+            if (!frame.empty() && frame.front() == '\x01' && self->config_.on_subscription) {
+                self->config_.on_subscription();
+            }
+            if (self->keeping_ && !self->topics_.empty()) {
+                self->end_keeping();
+            }
         }
     };
     events.on_error = [weak](const Error& error) {
@@ -96,6 +102,49 @@ void IopubPublisher::look_for_subscribers() {
     }
 }
 
+void IopubPublisher::hold_back() {
+    held_back_ = true;
+    subscribed_ = true;  // or will be
+    owes_drained_ = true;
+}
+
+void IopubPublisher::release() {
+    if (closed_ || !std::exchange(held_back_, false)) {
+        return;
+    }
+    progress_ = std::chrono::steady_clock::now();
+    if (!topics_.empty()) {
+        go_on_soon();
+        return;
+    }
+    keeping_ = true;
+    if (std::exchange(owes_drained_, false)) {
+        config_.on_drained();
+    }
+    tick_in(config_.stall_max);
+}
+
+/// A subscriber is there, or none has come in time.
+void IopubPublisher::end_keeping() {
+    keeping_ = false;
+    progress_ = std::chrono::steady_clock::now();
+    while (topics_.empty() && !waiting_.empty()) {
+        drop_first("nobody came back for it");
+    }
+    subscribed_ = !topics_.empty();
+    timer_.cancel();
+    ticking_ = false;
+    go_on_soon();
+}
+
+std::size_t IopubPublisher::subscriptions() const {
+    std::size_t all = 0;
+    for (const auto& [topic, count] : topics_) {
+        all += count;
+    }
+    return all;
+}
+
 /// A subscription is one frame: 1 and the topic; an unsubscription begins with 0 (ZMTP 3.1, "PUB").
 /// Topics beyond the bound do not count: then others, which do, are there.
 void IopubPublisher::note_subscription(std::string_view frame) {
@@ -104,8 +153,9 @@ void IopubPublisher::note_subscription(std::string_view frame) {
     }
     const bool anyone = !topics_.empty();
     const std::string_view topic = frame.substr(1);
-    if (frame.front() == '\x01' && topics_.size() < limits::kZmqTopicsMax) {
-        topics_.emplace(topic);
+    const bool is_kept = topics_.size() < limits::kZmqTopicsMax || topics_.contains(topic);
+    if (frame.front() == '\x01' && is_kept) {
+        ++topics_[std::string(topic)];
     } else if (const auto found = topics_.find(topic);
                frame.front() == '\0' && found != topics_.end()) {
         topics_.erase(found);
@@ -146,7 +196,7 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
     waiting_bytes_ += message.frame().size();
     auto signing = std::make_unique<protocol::Signing>(signer_.begin_signing(message));
     waiting_.push_back({std::move(message), std::move(topic), {}, std::move(signing)});
-    if (!was_congested) {
+    if (!was_congested && !keeping_) {
         progress_ = std::chrono::steady_clock::now();
         if (!sign_first()) {
             owes_drained_ = true;
@@ -156,6 +206,9 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
             tick_in(std::min(kRetryPeriod, config_.stall_max));
         }
         return;
+    }
+    while (keeping_ && waiting_bytes_ > kKeptOutputBytesMax) {
+        drop_first("nobody has come back for it yet");
     }
     // The session has been asked to wait. What it had read before ends up here, within these
     // bounds.
@@ -207,6 +260,9 @@ bool IopubPublisher::send_first() {
 
 /// From the io_context only: on_drained may call back into publish().
 void IopubPublisher::flush() {
+    if (held_back_ || keeping_) {
+        return;
+    }
     std::size_t bytes = 0;
     for (std::size_t i = 0;
          i < limits::kZmqTurnMessagesMax && !waiting_.empty() && bytes < limits::kSignTurnBytesMax;
@@ -242,15 +298,14 @@ void IopubPublisher::step_over() {
             PeerEvent::kSubscriberStepped,
             "it loses what is published until it has read half of what waits for it");
     } else {
-        drop_first();
+        drop_first("slow subscribers hold too many bytes");
     }
     progress_ = std::chrono::steady_clock::now();
 }
 
-/// Too many bytes wait inside ZeroMQ, which cannot say for which subscriber: the message is lost to
-/// all.
-void IopubPublisher::drop_first() {
-    log_.record(PeerEvent::kOutputDropped, "slow subscribers hold too many bytes");
+/// The message is lost to all: ZeroMQ cannot say for which subscriber bytes wait inside it.
+void IopubPublisher::drop_first(std::string_view why) {
+    log_.record(PeerEvent::kOutputDropped, why);
     waiting_bytes_ -= waiting_.front().message.frame().size();
     waiting_.pop_front();
 }
@@ -285,8 +340,12 @@ void IopubPublisher::on_tick() {
     if (closed_) {
         return;
     }
-    if (!waiting_.empty() && std::chrono::steady_clock::now() - progress_ >= config_.stall_max &&
-        !send_first()) {
+    if (keeping_) {
+        end_keeping();
+        return;
+    }
+    if (!held_back_ && !waiting_.empty() &&
+        std::chrono::steady_clock::now() - progress_ >= config_.stall_max && !send_first()) {
         step_over();
     }
     flush();

@@ -22,12 +22,15 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 
 namespace cellkeep::jupyter {
+
+/// What is kept of one session's output for subscribers that are late to come back.
+inline constexpr std::size_t kKeptOutputBytesMax = 1U << 20U;
 
 struct IopubConfig {
     std::string session_id;  // sender of iopub_welcome
@@ -35,6 +38,8 @@ struct IopubConfig {
     std::chrono::milliseconds stall_max{0};
     /// Called, from the io_context, when what waited has been sent.
     std::function<void()> on_drained;
+    /// Called, from the io_context, for each subscription that comes. May be empty.
+    std::function<void()> on_subscription;
     /// Called, from the io_context, when the first subscriber has come and when the last has left,
     /// whether it said so or its connection was lost. May be empty.
     std::function<void(bool anyone)> on_subscribers;
@@ -69,8 +74,18 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     /// Call it before a client's request is handled: its subscription may have come and not been
     /// read yet, and the client must get what its request causes.
     void look_for_subscribers();
-    /// Something waits here. Stays so for at most stall_max per slow subscriber.
-    bool congested() const { return !waiting_.empty(); }
+    /// Something waits here. Stays so for at most stall_max per slow subscriber, or until
+    /// release().
+    bool congested() const { return held_back_ || (!keeping_ && !waiting_.empty()); }
+    /// Sends nothing until release(): subscribers are about to come back. If none is there by then,
+    /// output is kept for the first one, as long as for one that is slow, the newest
+    /// kKeptOutputBytesMax of it: a client of libzmq subscribes again when it looks at its socket.
+    void hold_back();
+    void release();
+    bool is_waiting() const { return held_back_ || !waiting_.empty(); }
+    /// How many subscriptions there are, or a few more: the end of one is known if it was the last
+    /// on its topic.
+    std::size_t subscriptions() const;
     /// Hands everything that waits to ZeroMQ, leaving out full subscribers, and stops.
     void close();
 
@@ -83,13 +98,14 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
         std::unique_ptr<protocol::Signing> signing;
     };
     void note_subscription(std::string_view frame);
+    void end_keeping();
     bool sign_first();
     void greet(std::string_view frame);
     void enqueue(protocol::Message message, std::string topic);
     bool send_first();
     void flush();
     void step_over();
-    void drop_first();
+    void drop_first(std::string_view why);
     void tick_in(std::chrono::milliseconds delay);
     void go_on_soon();
     void on_tick();
@@ -102,13 +118,15 @@ class IopubPublisher : public std::enable_shared_from_this<IopubPublisher> {
     /// With at least one subscriber each. XPUB reports every subscription, but an end only when no
     /// subscriber is left on the topic (zmq_setsockopt(3), ZMQ_XPUB_VERBOSE): a count would not
     /// hold.
-    std::set<std::string, std::less<>> topics_;
+    std::map<std::string, std::size_t, std::less<>> topics_;
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;
     std::chrono::steady_clock::time_point progress_;
     bool ticking_ = false;
     bool owes_drained_ = false;
     bool closed_ = false;
+    bool held_back_ = false;
+    bool keeping_ = false;
     bool subscribed_ = false;  // a client has, at some time
     /// Bytes that ZeroMQ still holds by reference; its thread counts them down.
     std::shared_ptr<std::atomic<std::size_t>> unsent_bytes_;

@@ -26,6 +26,13 @@ bool is_private(const std::string& path) {
            status.st_uid == ::geteuid() && (status.st_mode & 0077U) == 0;
 }
 
+Error not_private(const std::string& path) {
+    return {
+        ErrorCode::kPermissionDenied,
+        path + ": not a directory that only this user can enter",
+        "Remove it or run: chmod 700 " + path};
+}
+
 /// "ck-<pid>-…" of a process that is no more. A pid that was used again only delays the removal.
 bool is_left_over(const std::string& name) {
     if (name.rfind(kTemporaryPrefix, 0) != 0) {
@@ -57,12 +64,16 @@ Result<PrivateDirectory> PrivateDirectory::open(const std::string& path) {
         return Error::from_errno(errno, "mkdir(" + path + ")");
     }
     if (!is_private(path)) {
-        return Error(
-            ErrorCode::kPermissionDenied,
-            path + ": not a directory that only this user can enter",
-            "Remove it or run: chmod 700 " + path);
+        return not_private(path);
     }
     return PrivateDirectory(path, made);
+}
+
+Result<PrivateDirectory> PrivateDirectory::adopt(const std::string& path) {
+    if (!is_private(path)) {
+        return not_private(path);
+    }
+    return PrivateDirectory(path, /*made=*/true);
 }
 
 Result<PrivateDirectory> PrivateDirectory::make_temporary(const std::string& base) {
@@ -88,11 +99,12 @@ PrivateDirectory::~PrivateDirectory() {
     }
 }
 
-void PrivateDirectory::remove_files(const std::string& prefix, const std::string& suffix) const {
+void PrivateDirectory::remove_files(
+    const std::string& prefix, const std::string& suffix, const IsKept& is_kept) const {
     std::error_code error;  // Ignored: a file that stays does no harm, its sockets are gone.
     for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with(prefix) && name.ends_with(suffix)) {
+        if (name.starts_with(prefix) && name.ends_with(suffix) && !is_kept(name)) {
             (void)::unlink(entry.path().c_str());
         }
     }

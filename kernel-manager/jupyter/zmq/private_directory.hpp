@@ -7,6 +7,7 @@
 
 #include "protocol/support/result.hpp"
 
+#include <functional>
 #include <string>
 
 namespace cellkeep::jupyter {
@@ -21,6 +22,10 @@ class PrivateDirectory {
     /// process is gone.
     static Result<PrivateDirectory> make_temporary(const std::string& base);
 
+    /// One that another program in this process has made and left, by its path. kPermissionDenied
+    /// as open().
+    static Result<PrivateDirectory> adopt(const std::string& path);
+
     PrivateDirectory(PrivateDirectory&& other) noexcept;
     PrivateDirectory& operator=(PrivateDirectory&&) = delete;
     PrivateDirectory(const PrivateDirectory&) = delete;
@@ -29,8 +34,12 @@ class PrivateDirectory {
     ~PrivateDirectory();
 
     const std::string& path() const { return path_; }
-    /// Removes the files whose name begins and ends so.
-    void remove_files(const std::string& prefix, const std::string& suffix) const;
+    /// Removes the files whose name begins and ends so, but those that are kept.
+    using IsKept = std::function<bool(const std::string& name)>;
+    void remove_files(
+        const std::string& prefix, const std::string& suffix, const IsKept& is_kept) const;
+    /// It stays, for another program in this process.
+    void leave() { made_ = false; }
 
  private:
     PrivateDirectory(std::string path, bool made);

@@ -57,9 +57,17 @@ Result<SendOutcome> WatchedSocket::send(
 }
 
 void WatchedSocket::resume() {
-    paused_ = false;
-    if (!closed_) {
+    if (--pauses_ == 0 && !closed_) {
         post_turn();
+    }
+}
+
+void WatchedSocket::drain(std::size_t messages_max) {
+    for (std::size_t i = 0; i < messages_max && !closed_ && receive_one(); ++i) {
+        // Its owner has it.
+    }
+    if (!closed_ && pauses_ == 0) {
+        post_turn();  // the descriptor may stay silent about what is left
     }
 }
 
@@ -123,7 +131,7 @@ void WatchedSocket::take_turn() {
         if (closed_) {
             return;
         }
-        if (paused_) {
+        if (pauses_ > 0) {
             break;
         }
         emptied = !receive_one();
@@ -137,7 +145,7 @@ void WatchedSocket::take_turn() {
     if (events_.on_turn) {
         events_.on_turn();
     }
-    if (closed_ || paused_) {
+    if (closed_ || pauses_ > 0) {
         return;  // resume() looks at what has come
     }
     if (!emptied) {

@@ -12,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -53,9 +54,12 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
     /// Tells at once what has come. Not from inside an event of this socket.
     void look() { take_turn(); }
 
-    /// Receives nothing until resume(), also when it is called by on_message.
-    void pause() { paused_ = true; }
+    /// Receives nothing until resume() was called as often, also when it is called by on_message.
+    void pause() { ++pauses_; }
     void resume();
+    /// Tells at once of what has come, paused or not: of so many messages at the most. Not from
+    /// inside an event of this socket.
+    void drain(std::size_t messages_max);
 
     /// Calls no callback afterwards. What was sent goes on being sent for the linger time once the
     /// last holder lets go.
@@ -71,7 +75,7 @@ class WatchedSocket : public std::enable_shared_from_this<WatchedSocket> {
     SocketEvents events_;
     boost::asio::posix::stream_descriptor descriptor_;
     bool closed_ = false;
-    bool paused_ = false;
+    int pauses_ = 0;
     bool waiting_ = false;
     bool turn_posted_ = false;
 };

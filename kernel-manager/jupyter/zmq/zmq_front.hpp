@@ -9,21 +9,31 @@
 #pragma once
 
 #include "kernel-manager/jupyter/zmq/bound_sockets.hpp"
+#include "kernel-manager/jupyter/zmq/passed_zmq.hpp"
 #include "kernel-manager/service/service.hpp"
 #include "protocol/connection_file.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
 
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace cellkeep::jupyter {
 
 class PeerLog;
+
+/// What another program in the server's process gets of this front, or has left for it.
+struct ZmqLeft {
+    PassedZmq values;
+    UniqueFd watch;  // of the connection files; none: they are not watched
+};
 
 struct ZmqFrontConfig {
     /// With ipc only this user can reach the sockets; with tcp every local user can connect, and
@@ -48,8 +58,9 @@ class ZmqFront : public session::SessionListener {
  public:
     /// kPermissionDenied if a directory belongs to or is open to others, kInvalidArgument if the
     /// path of the sockets would be too long.
+    /// left: of the program before, whose sessions come with on_session_created().
     static Result<std::unique_ptr<ZmqFront>> create(
-        boost::asio::io_context& io, ZmqFrontConfig config);
+        boost::asio::io_context& io, ZmqFrontConfig config, ZmqLeft left = {});
     ZmqFront(const ZmqFront&) = delete;
     ZmqFront& operator=(const ZmqFront&) = delete;
     ~ZmqFront() override;
@@ -63,6 +74,27 @@ class ZmqFront : public session::SessionListener {
     /// that went on would keep the io_context from running out of work.
     void stop();
 
+    // --- when another program is to take the server's place
+    std::optional<std::string> find_work(const session::Session& session) const override;
+    /// "ID (reason)" of each session to which a client is connected, for a program that knows no
+    /// such clients.
+    std::vector<std::string> find_connected() const;
+    /// New requests wait until resume(), as far as another program can have them.
+    void hold();
+    void resume();
+    /// As ZmqSession::collect(), of all.
+    Status collect();
+    /// The sockets are closed; files and directories stay for a while. Precondition: no work.
+    ZmqLeft pass_on();
+    /// About how many bytes of values that is.
+    std::size_t passed_bytes() const;
+    /// The other program gets what pass_on() gave: files and directories stay there.
+    void leave_files();
+    /// Sessions of the program before that have not come: their files go.
+    void end_taking_over();
+
+    /// How many requests of one session wait.
+    std::size_t count_held(const std::string& session_id) const;
     /// Counters of one session, or null, also while it has no sockets.
     const PeerLog* find_log(const std::string& session_id) const;
     const ZmqFrontConfig& config() const;
@@ -70,7 +102,9 @@ class ZmqFront : public session::SessionListener {
  private:
     struct State;
     explicit ZmqFront(std::unique_ptr<State> state);
-    void watch_files();
+    void watch_files(UniqueFd passed);
+    Status go_on(const std::shared_ptr<session::Session>& session, PassedZmqSession passed);
+    Status begin(const std::shared_ptr<session::Session>& session);
     void on_file_opened(const std::string& name);
 
     std::unique_ptr<State> state_;

@@ -118,7 +118,12 @@ Status ZmqSession::watch_iopub(ZmqSocket socket) {
     };
     config.on_subscribers = [weak = weak_from_this()](bool anyone) {
         if (const auto self = weak.lock(); self != nullptr && !self->closed_) {
-            self->connected_ = anyone ? self->session_->connect_client() : nullptr;
+            self->connected_ = anyone ? self->session_->connect_returning_client() : nullptr;
+        }
+    };
+    config.on_subscription = [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self != nullptr && self->return_ != nullptr) {
+            self->return_->note_subscription();
         }
     };
     BOOST_OUTCOME_TRY(
@@ -147,12 +152,13 @@ void ZmqSession::receive(protocol::Channel channel, ZmqMultipart multipart) {
     if (closed_) {
         return;
     }
-    if (config_.work_thread == nullptr || !is_long(multipart)) {
+    if (collecting_ || config_.work_thread == nullptr || !is_long(multipart)) {
         take(channel, signer_.open(channel, multipart.frames()));
         return;
     }
     const auto& socket = socket_of(channel);
     socket->pause();
+    ++checking_;
     boost::asio::co_spawn(
         io_,
         receive_long(
@@ -186,7 +192,10 @@ boost::asio::awaitable<void> ZmqSession::receive_long(
         };
     self.reset();  // it may end meanwhile, and its sockets with it: ZeroMQ waits for them
     Checked checked = co_await run_elsewhere<Checked>(io, thread, std::move(slice));
-    if (self = session.lock(); self != nullptr && !self->closed_) {
+    if (self = session.lock(); self != nullptr) {
+        --self->checking_;
+    }
+    if (self != nullptr && !self->closed_) {
         self->take(channel, self->signer_.admit(std::move(checked)));
     }
     if (const auto paused = socket.lock(); paused != nullptr) {
@@ -207,6 +216,15 @@ void ZmqSession::submit(Identities identities, protocol::Message request) {
     if (closed_) {
         return;
     }
+    note_traffic();
+    if (must_hold(identities, request.channel())) {
+        hold_request({std::move(identities), std::move(request)});
+        return;
+    }
+    begin_request(std::move(identities), std::move(request));
+}
+
+void ZmqSession::begin_request(Identities identities, protocol::Message request) {
     iopub_->look_for_subscribers();
     std::shared_ptr<session::ReplySink> client = client_for(std::move(identities));
     session_->submit(std::move(request), std::move(client));
@@ -277,7 +295,8 @@ void ZmqSession::send_replies() {
         }
         Reply ready = std::move(first);
         replies_.pop_front();
-        send(ready.identities, ready.message, ready.signing.finish());
+        std::string signature = ready.signing.finish();
+        send({std::move(ready.identities), std::move(ready.message), std::move(signature)});
     }
 }
 
@@ -288,19 +307,32 @@ const std::shared_ptr<WatchedSocket>& ZmqSession::socket_of(protocol::Channel ch
     return channel == protocol::Channel::kStdin ? stdin_ : shell_;
 }
 
-void ZmqSession::send(
-    const Identities& identities, const protocol::Message& message, const std::string& signature) {
+void ZmqSession::send(LateReply reply) {
+    if (closed_) {
+        return;
+    }
+    note_traffic();
+    if (return_ != nullptr && return_->waits_for(reply.identities)) {
+        return_->keep(std::move(reply));
+        return;
+    }
+    const protocol::Message& message = reply.message;
     const protocol::Channel channel = message.channel();
     const std::shared_ptr<WatchedSocket>& socket = socket_of(channel);
-    std::vector<std::string_view> frames(identities.begin(), identities.end());
-    const std::vector<std::string_view> signed_frames = signer_.frames(message, signature);
+    std::vector<std::string_view> frames(reply.identities.begin(), reply.identities.end());
+    const std::vector<std::string_view> signed_frames = signer_.frames(message, reply.signature);
     frames.insert(frames.end(), signed_frames.begin(), signed_frames.end());
     const Result<SendOutcome> outcome = socket->send(frames);
+    const bool gone = outcome.has_value() && outcome.value() == SendOutcome::kPeerGone;
+    if (gone && return_ != nullptr && return_->may_keep()) {
+        return_->keep(std::move(reply));
+        return;
+    }
     const std::string what =
         std::string(protocol::to_string(channel)) + " " + message.header().msg_type;
     if (outcome.has_error()) {
         log_.record(PeerEvent::kSocketFailed, what + ": " + outcome.error().message());
-    } else if (outcome.value() == SendOutcome::kPeerGone) {
+    } else if (gone) {
         log_.record(PeerEvent::kUndeliverable, what + ": the client is not connected");
     } else if (outcome.value() == SendOutcome::kFull) {
         log_.record(PeerEvent::kUndeliverable, what + ": the client does not read");
@@ -312,9 +344,13 @@ void ZmqSession::send(
 }
 
 void ZmqSession::on_output(const session::OutputEntry& entry) {
-    if (!closed_) {
-        iopub_->publish(entry.message);
+    if (closed_) {
+        return;
     }
+    if (entry.message.header().msg_type == "status") {
+        note_traffic();  // a client that waits for idle may go on
+    }
+    iopub_->publish(entry.message);
 }
 
 bool ZmqSession::congested() const {
@@ -330,7 +366,11 @@ void ZmqSession::close() {
         while (!last.signing.advance(limits::kSignTurnBytesMax)) {
             // There is no later turn.
         }
-        send(last.identities, last.message, last.signing.finish());
+        std::string signature = last.signing.finish();
+        send({std::move(last.identities), std::move(last.message), std::move(signature)});
+    }
+    if (return_ != nullptr) {
+        return_->stop();
     }
     closed_ = true;
     session_->unsubscribe(this);

@@ -8,7 +8,10 @@
 
 #include "kernel-manager/jupyter/peer_log.hpp"
 #include "kernel-manager/jupyter/zmq/bound_sockets.hpp"
+#include "kernel-manager/jupyter/zmq/client_return.hpp"
 #include "kernel-manager/jupyter/zmq/iopub_publisher.hpp"
+#include "kernel-manager/jupyter/zmq/passed_zmq.hpp"
+#include "kernel-manager/jupyter/zmq/waiting_requests.hpp"
 #include "kernel-manager/jupyter/zmq/watched_socket.hpp"
 #include "kernel-manager/kernel/reply_sink.hpp"
 #include "kernel-manager/output/output_observer.hpp"
@@ -28,10 +31,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace cellkeep::jupyter {
+
+/// A client that was just served may ask for the next thing at once, and one that just asked may
+/// ask for more: its sockets are not closed for another program so soon.
+inline constexpr std::chrono::milliseconds kZmqQuiet{20};
 
 struct ZmqSessionConfig {
     std::chrono::milliseconds stall_max{0};
@@ -78,6 +86,24 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
 
     const PeerLog& log() const { return log_; }
 
+    // --- when another program is to take the server's place
+    /// Requests on shell wait here until resume(), but those of clients that would not have the
+    /// same identity again.
+    void hold();
+    void resume();
+    std::size_t held() const { return held_.count(); }
+    bool is_subscribed() const { return connected_ != nullptr; }
+    /// What is done for clients at present, for people; nullopt: nothing, for a moment.
+    std::optional<std::string> find_work() const;
+    /// Receives all that has come, and holds it. kLimitExceeded: that is more than may pass.
+    Status collect();
+    /// As close(); nothing that came before is lost. All but the connection, which the front has.
+    PassedZmqSession pass_on();
+    /// About how long that is.
+    std::size_t passed_bytes() const { return held_.bytes() + signer_.passed_bytes(); }
+    /// Before anything has come. kProtocol for another form.
+    Status go_on(PassedZmqSession passed);
+
  private:
     friend class ZmqClient;
     using Identities = std::vector<std::string>;
@@ -102,13 +128,15 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
         std::shared_ptr<ZmqMultipart> multipart);
     void take(protocol::Channel channel, Result<protocol::SignedMessage> opened);
     const std::shared_ptr<WatchedSocket>& socket_of(protocol::Channel channel) const;
+    void begin_request(Identities identities, protocol::Message request);
+    bool must_hold(const Identities& identities, protocol::Channel channel) const;
+    void hold_request(WaitingRequest request);
+    void release();
+    void note_traffic() { traffic_at_ = std::chrono::steady_clock::now(); }
     void beat(const ZmqMultipart& multipart);
     void deliver(const Identities& identities, const protocol::Message& message);
     void send_replies();
-    void send(
-        const Identities& identities,
-        const protocol::Message& message,
-        const std::string& signature);
+    void send(LateReply reply);
     void report(std::string_view socket, const Error& error);
     std::shared_ptr<session::ReplySink> client_for(Identities identities);
 
@@ -130,6 +158,13 @@ class ZmqSession : public session::OutputObserver, public std::enable_shared_fro
     std::shared_ptr<void> connected_;
     std::deque<Reply> replies_;  // one for each request that was accepted, and those are bounded
     bool replying_ = false;      // a turn is posted
+    std::size_t checking_ = 0;   // long messages, on the other thread
+    WaitingRequests held_;
+    bool holding_ = false;
+    bool collecting_ = false;
+    bool full_ = false;  // more is held than may pass: shell is paused
+    std::chrono::steady_clock::time_point traffic_at_;
+    std::shared_ptr<ClientReturn> return_;  // null: they were never somewhere else
     bool closed_ = false;
 };
 

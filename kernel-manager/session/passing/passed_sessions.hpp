@@ -51,6 +51,7 @@ struct PassedSessions {
     std::vector<std::shared_ptr<const UniqueFd>> leases;  // KernelSpec::leases
     std::vector<nlohmann::json> catalogs;
     nlohmann::json fronts;            // what front ends know; of a form of their own
+    std::vector<UniqueFd> front_fds;  // what they hold; each knows by its place in fronts which
     std::uint64_t cgroups_named = 0;  // sandbox::sessions_named()
 };
 

@@ -231,8 +231,13 @@ json write_passed(const PassedSessions& passed) {
     for (const auto& lease : passed.leases) {
         leases.push_back(json::object({{"fd", lease->get()}}));
     }
+    json front_fds = json::array();
+    for (const UniqueFd& fd : passed.front_fds) {
+        front_fds.push_back(json::object({{"fd", fd.get()}}));
+    }
     return {
         {"sessions", std::move(sessions)},
+        {"front_fds", std::move(front_fds)},
         {"zygotes", std::move(zygotes)},
         {"leases", std::move(leases)},
         {"catalogs", passed.catalogs},
@@ -257,6 +262,9 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
     for (const sandbox::PassedSandbox& zygote : passed.zygotes) {
         add_descriptors(zygote, all);
     }
+    for (const UniqueFd& fd : passed.front_fds) {
+        all.push_back(fd.get());
+    }
     for (const auto& lease : passed.leases) {
         all.push_back(lease->get());
     }
@@ -274,6 +282,11 @@ Result<PassedSessions> read_passed(const json& value) {
         }
         for (const json& lease : value.at("leases")) {
             passed.leases.push_back(std::make_shared<const UniqueFd>(take_fd(lease, "fd")));
+        }
+        if (value.contains("front_fds")) {  // a program of an older format writes none
+            for (const json& held : value.at("front_fds")) {
+                passed.front_fds.push_back(take_fd(held, "fd"));
+            }
         }
         passed.catalogs = value.at("catalogs").get<std::vector<json>>();
         passed.fronts = value.at("fronts");

@@ -64,13 +64,46 @@ TEST_CASE("what a killed server left is swept, nothing else is", "[jupyter][dire
 TEST_CASE("only files of the given form are removed", "[jupyter][directory]") {
     const TemporaryDirectory base;
     const auto directory = PrivateDirectory::open(base.path() + "/d").value();
-    for (const std::string name : {"kernel-ses_1.json", "kernel-ses_1.txt", "other.json"}) {
+    for (const std::string name :
+         {"kernel-ses_1.json", "kernel-ses_1.txt", "kernel-ses_k.json", "other.json"}) {
         std::ofstream(directory.path() + "/" + name) << "x";
     }
-    directory.remove_files("kernel-ses_", ".json");
+    directory.remove_files("kernel-ses_", ".json", [](const std::string& name) {
+        return name == "kernel-ses_k.json";
+    });
     CHECK_FALSE(fs::exists(directory.path() + "/kernel-ses_1.json"));
     CHECK(fs::exists(directory.path() + "/kernel-ses_1.txt"));
+    CHECK(fs::exists(directory.path() + "/kernel-ses_k.json"));
     CHECK(fs::exists(directory.path() + "/other.json"));
+}
+
+TEST_CASE("a directory is left, and adopted by another owner", "[jupyter][directory]") {
+    const TemporaryDirectory base;
+    const std::string path = base.path() + "/d";
+    {
+        auto first = PrivateDirectory::open(path);
+        REQUIRE(first.has_value());
+        first.value().leave();
+    }
+    REQUIRE(fs::is_directory(path));
+    SECTION("which removes it in the end") {
+        CHECK(PrivateDirectory::adopt(path).has_value());
+        CHECK_FALSE(fs::exists(path));
+    }
+    SECTION("not if others may enter it") {
+        fs::permissions(path, fs::perms::group_exec, fs::perm_options::add);
+        CHECK(PrivateDirectory::adopt(path).error().code() == ErrorCode::kPermissionDenied);
+    }
+    SECTION("not if it is a link") {
+        fs::create_symlink(path, base.path() + "/link");
+        const auto adopted = PrivateDirectory::adopt(base.path() + "/link");
+        CHECK(adopted.error().code() == ErrorCode::kPermissionDenied);
+    }
+    SECTION("not if it is gone: it is not made") {
+        fs::remove(path);
+        CHECK(PrivateDirectory::adopt(path).error().code() == ErrorCode::kPermissionDenied);
+        CHECK_FALSE(fs::exists(path));
+    }
 }
 
 TEST_CASE("a directory that cannot be made is an error with its path", "[jupyter][directory]") {

@@ -15,7 +15,7 @@ using protocol::Channel;
 TEST_CASE("a subscriber of the output counts as connected until it goes", "[jupyter]") {
     Stage stage;
     // The session itself holds one.
-    const auto connected = [&] { return stage.session->clients.use_count() == 2; };
+    const auto connected = [&] { return stage.session->returning_clients.use_count() == 2; };
     auto client = std::make_unique<ZmqTestClient>(stage.context, stage.session->connection_file);
     client->send(Channel::kShell, "kernel_info_request");
     REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == 1; }));
@@ -60,7 +60,7 @@ TEST_CASE("a subscriber of the output counts as connected until it goes", "[jupy
 
 TEST_CASE("more topics than are remembered keep no session for ever", "[jupyter]") {
     Stage stage;
-    const auto connected = [&] { return stage.session->clients.use_count() == 2; };
+    const auto connected = [&] { return stage.session->returning_clients.use_count() == 2; };
     auto client = std::make_unique<ZmqTestClient>(stage.context, stage.session->connection_file);
     for (std::size_t i = 0; i < limits::kZmqTopicsMax + 1; ++i) {
         client->subscribe("topic-" + std::to_string(i));

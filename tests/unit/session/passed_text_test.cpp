@@ -60,6 +60,7 @@ PassedSessions any_sessions() {
     passed.leases.push_back(std::make_shared<const UniqueFd>(any_file()));
     passed.catalogs.push_back(json::object({{"specs", json::array()}}));
     passed.fronts = json::object({{"a", 1}});
+    passed.front_fds.push_back(any_file());
     passed.cgroups_named = 11;
     return passed;
 }
@@ -89,12 +90,15 @@ void forget(PassedSessions& passed) {
             (void)fd->release();
         }
     }
+    for (UniqueFd& fd : passed.front_fds) {
+        (void)fd.release();
+    }
 }
 
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
     const std::vector<int> numbers = descriptors_of(before);
-    CHECK(numbers.size() == 17);
+    CHECK(numbers.size() == 18);
     for (const int fd : numbers) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
@@ -130,17 +134,22 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
     }
 }
 
-TEST_CASE("a session of an older format has no ends of commands", "[session][passing]") {
+TEST_CASE(
+    "an older format has no ends of commands, and no descriptors of front ends",
+    "[session][passing]") {
     PassedSessions before = any_sessions();
     json value = write_passed(before);
     value["sessions"][0].erase("commands");
     const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
     value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
     before.sessions[0].commands.clear();
+    value.erase("front_fds");
+    before.front_fds.clear();
     forget(before);
     const auto read = read_passed(value);
     REQUIRE(read.has_value());
     CHECK(read.value().sessions.at(0).commands.empty());
+    CHECK(read.value().front_fds.empty());
 }
 
 TEST_CASE("what is not of the form is not taken", "[session][passing]") {
@@ -191,6 +200,15 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     }
     SECTION("a lease that is not open") {
         value["leases"][0]["fd"] = 999'999;
+    }
+    SECTION("a front end's descriptor that is not open") {
+        value["front_fds"][0]["fd"] = 999'999;
+    }
+    SECTION("a front end's descriptor that is a standard stream") {
+        value["front_fds"][0]["fd"] = 1;
+    }
+    SECTION("descriptors of front ends that are a number") {
+        value["front_fds"] = 3;
     }
     const auto read = read_passed(value);
     REQUIRE(read.has_error());

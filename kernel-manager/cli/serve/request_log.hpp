@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernel-manager/http/listener.hpp"
+
+namespace cellkeep::cli {
+
+/// One line of the server's log for each request, and for each connection that ended with a note.
+void log_request(const http::AccessRecord& record);
+
+}  // namespace cellkeep::cli
