@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What the log says of HTTP requests. Only writes lines; keeps nothing.
 #pragma once
 
 #include "kernel-manager/http/listener.hpp"

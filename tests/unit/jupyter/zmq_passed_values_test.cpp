@@ -44,7 +44,7 @@ PassedZmq make_passed() {
     return passed;
 }
 
-json through_bytes(const PassedZmq& passed) {
+json as_read(const PassedZmq& passed) {
     return json::from_cbor(json::to_cbor(write_zmq(passed)));
 }
 
@@ -58,7 +58,7 @@ void with_connection(json& session, const std::string& name, const json& value) 
 
 TEST_CASE("what passes of ZeroMQ sockets is what was written", "[jupyter][passing]") {
     const PassedZmq before = make_passed();
-    const auto read = read_zmq(through_bytes(before));
+    const auto read = read_zmq(as_read(before));
     REQUIRE(read.has_value());
     const PassedZmq& after = read.value();
     CHECK(after.socket_directory == before.socket_directory);
@@ -76,7 +76,7 @@ TEST_CASE("what passes of ZeroMQ sockets is what was written", "[jupyter][passin
 }
 
 TEST_CASE("a front without sessions or a watch passes, too", "[jupyter][passing]") {
-    const auto read = read_zmq(through_bytes({}));
+    const auto read = read_zmq(as_read({}));
     REQUIRE(read.has_value());
     CHECK(read.value().sessions.empty());
     CHECK_FALSE(read.value().watch.has_value());
@@ -86,13 +86,13 @@ TEST_CASE("as many requests pass as may be there, and not one more", "[jupyter][
     PassedZmq passed = make_passed();
     auto& requests = passed.sessions.at(kId).requests;
     requests.assign(kPassedRequestsMax, requests.front());
-    CHECK(read_zmq(through_bytes(passed)).has_value());
+    CHECK(read_zmq(as_read(passed)).has_value());
     requests.push_back(requests.front());
-    CHECK(read_zmq(through_bytes(passed)).error().code() == ErrorCode::kProtocol);
+    CHECK(read_zmq(as_read(passed)).error().code() == ErrorCode::kProtocol);
 }
 
 TEST_CASE("sockets of tcp pass with the loopback address alone", "[jupyter][passing]") {
-    json text = through_bytes(make_passed());
+    json text = as_read(make_passed());
     json& session = text["sessions"][kId];
     with_connection(session, "transport", "tcp");
     with_connection(session, "ip", "127.0.0.1");
@@ -102,7 +102,7 @@ TEST_CASE("sockets of tcp pass with the loopback address alone", "[jupyter][pass
 }
 
 TEST_CASE("what another form has passes not", "[jupyter][passing]") {
-    json text = through_bytes(make_passed());
+    json text = as_read(make_passed());
     json& session = text["sessions"][kId];
     SECTION("no object") {
         text = json::array();

@@ -23,7 +23,7 @@ using protocol::Channel;
 
 namespace {
 
-std::string text_of(const std::string& path) {
+std::string file_text_of(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -74,7 +74,7 @@ TEST_CASE("a client that is connected goes on, over and over", "[jupyter][passin
     ZmqTestClient client(stage.context, stage.session->connection_file);
     subscribe_to(stage, client);
     ask(stage, client, "0");
-    const std::string file = text_of(stage.session->connection_file);
+    const std::string file = file_text_of(stage.session->connection_file);
     for (int turn = 1; turn < 4; ++turn) {
         REQUIRE(stage.run_until([&] { return rests(stage); }));
         const auto connected = stage.session->returning_clients.use_count();
@@ -84,7 +84,7 @@ TEST_CASE("a client that is connected goes on, over and over", "[jupyter][passin
         CHECK(stage.session->observers.size() == 1);
         ask(stage, client, std::to_string(turn));
         CHECK(stage.session->returning_clients.use_count() == connected);
-        CHECK(text_of(stage.session->connection_file) == file);
+        CHECK(file_text_of(stage.session->connection_file) == file);
     }
     CHECK(stage.log.empty());
 }
@@ -128,9 +128,9 @@ TEST_CASE("a file that nobody has opened yet is good afterwards", "[jupyter][pas
         ask(stage, client, "ipc");
     }
     SECTION("when the file is gone, it is written again") {
-        const std::string text = text_of(file);
+        const std::string text = file_text_of(file);
         replace(stage, [&] { REQUIRE(::unlink(file.c_str()) == 0); });
-        CHECK(text_of(file) == text);
+        CHECK(file_text_of(file) == text);
         struct stat status {};
         REQUIRE(::stat(file.c_str(), &status) == 0);
         CHECK((status.st_mode & 0777U) == 0600U);
@@ -315,12 +315,12 @@ TEST_CASE("sockets that cannot be had again are new ones", "[jupyter][passing]")
     config.transport = GENERATE(protocol::Transport::kIpc, protocol::Transport::kTcp);
     Stage stage(config);
     staged = &stage;
-    const std::string file = text_of(stage.session->connection_file);
+    const std::string file = file_text_of(stage.session->connection_file);
     replace(
         stage, [&] { take(config.transport); }, config);
     REQUIRE(stage.log.size() == 1);
     CHECK(stage.log[0].find(stage.session->id() + " are new ones") != std::string::npos);
-    CHECK(text_of(stage.session->connection_file) != file);
+    CHECK(file_text_of(stage.session->connection_file) != file);
     if (!taken.empty()) {
         REQUIRE(::rmdir(taken.c_str()) == 0);
     }
