@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::cli {
 
@@ -120,9 +121,9 @@ void configure_log(LogLevel level, LogFormat format) {
     instance().use(level, format);
 }
 
-std::string format_event(std::string_view event, const nlohmann::json& given, LogFormat format) {
+std::string format_event(std::string_view event, nlohmann::json given, LogFormat format) {
     // What guests, clients and libraries say ends up here too.
-    const nlohmann::json fields = session::redact_json(given);
+    const nlohmann::json fields = session::redact_json(std::move(given));
     if (format == LogFormat::kJson) {
         std::string line = "\"event\":" + protocol::dump_json(std::string(event));
         const std::string rest = dump_shown(fields);
@@ -135,12 +136,13 @@ std::string format_event(std::string_view event, const nlohmann::json& given, Lo
     return line;
 }
 
-void log_event(LogLevel level, std::string_view event, const nlohmann::json& fields) {
+void log_event(LogLevel level, std::string_view event, nlohmann::json fields) {
     Log& log = instance();
     const auto spdlog_level = Log::to_spdlog(level);
     if (log.logger->should_log(spdlog_level)) {
         log.logger->log(
-            spdlog_level, spdlog::string_view_t(format_event(event, fields, log.format)));
+            spdlog_level,
+            spdlog::string_view_t(format_event(event, std::move(fields), log.format)));
     }
 }
 

@@ -26,11 +26,9 @@ void configure_log(LogLevel level, LogFormat format);
 
 /// `event` is a stable name ("request", "session_created"); fields an object of plain values.
 void log_event(
-    LogLevel level,
-    std::string_view event,
-    const nlohmann::json& fields = nlohmann::json::object());
+    LogLevel level, std::string_view event, nlohmann::json fields = nlohmann::json::object());
 
 /// The line's variable part, for tests: {"event":…,…} or "event key=value".
-std::string format_event(std::string_view event, const nlohmann::json& fields, LogFormat format);
+std::string format_event(std::string_view event, nlohmann::json fields, LogFormat format);
 
 }  // namespace cellkeep::cli

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -96,12 +98,13 @@ std::optional<Value> find_value(std::string_view text, std::size_t at) {
 /// NAME = value, where the name says that it is a secret and the value looks like one.
 std::optional<Found> find_assigned(
     std::string_view text, std::string_view name, std::size_t name_end) {
-    const NameKind kind = kind_of_name(name);
-    if (kind == NameKind::kOrdinary) {
-        return std::nullopt;
-    }
+    // Most words have no value behind them, which is sooner seen than what they mean.
     const auto value = find_value(text, name_end);
     if (!value.has_value()) {
+        return std::nullopt;
+    }
+    const NameKind kind = kind_of_name(name);
+    if (kind == NameKind::kOrdinary) {
         return std::nullopt;
     }
     std::size_t end = token_end(text, value->begin);
@@ -271,41 +274,13 @@ std::size_t mark_length(std::string_view text, std::size_t at) {
     return end < text.size() && text[end] == ']' ? end + 1 - at : 0;
 }
 
-nlohmann::json redact_value(const nlohmann::json& value, int depth) {
-    if (value.is_string()) {
-        return redact(value.get_ref<const std::string&>());
-    }
-    if (!value.is_structured()) {
-        return value;
-    }
-    if (depth >= kDepthMax) {
-        return nullptr;
-    }
-    nlohmann::json copy = value.is_array() ? nlohmann::json::array() : nlohmann::json::object();
-    if (value.is_array()) {
-        for (const auto& element : value) {
-            copy.push_back(redact_value(element, depth + 1));
-        }
-        return copy;
-    }
-    for (const auto& [name, member] : value.items()) {
-        const bool secret = member.is_string() && kind_of_name(name) != NameKind::kOrdinary &&
-                            looks_like_password(member.get_ref<const std::string&>());
-        copy[redact(name)] =
-            secret ? nlohmann::json("[redacted:secret]") : redact_value(member, depth + 1);
-    }
-    return copy;
-}
-
-}  // namespace
-
-Redaction find_secrets(std::string_view text) {
-    Redaction result;
-    result.text.reserve(text.size());
+/// Nothing: there are no secrets in it, and nobody needs a copy.
+std::optional<Redaction> find_any(std::string_view text) {
+    std::optional<Redaction> result;
+    std::size_t taken = 0;  // over into the result
     std::size_t at = 0;
     while (at < text.size()) {
         if (const std::size_t length = mark_length(text, at); length > 0) {
-            result.text.append(text.substr(at, length));
             at += length;
             continue;
         }
@@ -315,25 +290,83 @@ Redaction find_secrets(std::string_view text) {
         }
         const auto found = find_at(text, at, word_end);
         if (!found.has_value()) {
-            const std::size_t next = std::max(word_end, at + 1);
-            result.text.append(text.substr(at, next - at));
-            at = next;
+            at = std::max(word_end, at + 1);
             continue;
         }
-        result.text.append(text.substr(at, found->begin - at));
-        result.text.append(kMark).append(found->what).append("]");
-        ++result.count;
-        at = found->end;
+        if (!result) {
+            result.emplace();
+            result->text.reserve(text.size());
+        }
+        result->text.append(text.substr(taken, found->begin - taken));
+        result->text.append(kMark).append(found->what).append("]");
+        ++result->count;
+        at = taken = found->end;
+    }
+    if (result) {
+        result->text.append(text.substr(taken));
     }
     return result;
+}
+
+void redact_value(nlohmann::json& value, int depth);
+
+void redact_members(nlohmann::json::object_t& object, int depth) {
+    std::vector<std::pair<std::string, std::string>> renamed;  // a name says a secret seldom
+    for (auto& [name, member] : object) {
+        const bool secret = member.is_string() && kind_of_name(name) != NameKind::kOrdinary &&
+                            looks_like_password(member.get_ref<const std::string&>());
+        if (secret) {
+            member = "[redacted:secret]";
+        } else {
+            redact_value(member, depth);
+        }
+        if (auto shown = find_any(name)) {
+            renamed.emplace_back(name, std::move(shown->text));
+        }
+    }
+    for (const auto& [name, shown] : renamed) {
+        auto member = object.extract(name);
+        object.insert_or_assign(shown, std::move(member.mapped()));
+    }
+}
+
+void redact_value(nlohmann::json& value, int depth) {
+    if (value.is_string()) {
+        if (auto shown = find_any(value.get_ref<const std::string&>())) {
+            value = std::move(shown->text);
+        }
+        return;
+    }
+    if (!value.is_structured()) {
+        return;
+    }
+    if (depth >= kDepthMax) {
+        value = nullptr;
+        return;
+    }
+    if (value.is_object()) {
+        redact_members(value.get_ref<nlohmann::json::object_t&>(), depth + 1);
+        return;
+    }
+    for (nlohmann::json& element : value) {
+        redact_value(element, depth + 1);
+    }
+}
+
+}  // namespace
+
+Redaction find_secrets(std::string_view text) {
+    auto found = find_any(text);
+    return found ? *std::move(found) : Redaction{std::string(text), 0};
 }
 
 std::string redact(std::string_view text) {
     return find_secrets(text).text;
 }
 
-nlohmann::json redact_json(const nlohmann::json& document) {
-    return redact_value(document, 0);
+nlohmann::json redact_json(nlohmann::json document) {
+    redact_value(document, 0);
+    return document;
 }
 
 }  // namespace cellkeep::session

@@ -29,6 +29,6 @@ std::string redact(std::string_view text);
 
 /// The same for every string in a document, the names of members too; and for a member whose name
 /// says that its value is a secret ("api_key", "password").
-nlohmann::json redact_json(const nlohmann::json& document);
+nlohmann::json redact_json(nlohmann::json document);
 
 }  // namespace cellkeep::session

@@ -45,8 +45,8 @@ bool ends_in_rest(const std::vector<std::string>& pattern) {
 }
 
 /// Copies nothing: a request is compared with every pattern.
-bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& segments) {
-    const bool rest = ends_in_rest(pattern);
+bool matches(
+    const std::vector<std::string>& pattern, bool rest, const std::vector<std::string>& segments) {
     if (rest ? segments.size() < pattern.size() : segments.size() != pattern.size()) {
         return false;
     }
@@ -81,7 +81,8 @@ Captures capture(
 void Router::add(Route route) {
     CELLKEEP_CHECK(route.method == "GET" || route.access == Access::kChange);
     std::vector<std::string> pattern = split(route.pattern);
-    entries_.push_back({std::move(route), std::move(pattern)});
+    const bool rest = ends_in_rest(pattern);
+    entries_.push_back({std::move(route), std::move(pattern), rest});
 }
 
 std::vector<const Route*> Router::routes() const {
@@ -104,7 +105,7 @@ Router::Match Router::match_entries(
     Match match;
     const std::string_view wanted = method == "HEAD" ? std::string_view("GET") : method;
     for (const Entry& entry : entries_) {
-        if (ends_in_rest(entry.pattern) != rest || !matches(entry.pattern, segments)) {
+        if (entry.rest != rest || !matches(entry.pattern, rest, segments)) {
             continue;
         }
         if (std::find(match.allowed.begin(), match.allowed.end(), entry.route.method) ==

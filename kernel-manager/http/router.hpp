@@ -76,6 +76,7 @@ class Router {
     struct Entry {
         Route route;
         std::vector<std::string> pattern;
+        bool rest = false;  // it ends in {name...}
     };
     /// rest: of the patterns with {name...}, or of the others.
     Match match_entries(

@@ -112,6 +112,8 @@ class SandboxedSession final : public ManagedSession,
     const std::string& id() const override { return setup_.id; }
     const std::string& kernel_id() const override { return setup_.kernel_id; }
     SessionInfo info() const override;
+    std::string owner() const override { return setup_.options.owner; }
+    OfferedLanguages offered_languages() const override { return kernels_.offered(); }
     KernelState state() const override { return kernels_.main().state(); }
     void submit(protocol::Message request, std::shared_ptr<ReplySink> origin) override;
     void subscribe(OutputObserver* observer) override { output_.subscribe(observer); }

@@ -5,6 +5,16 @@
 
 namespace cellkeep::session {
 
+OfferedLanguages languages_of(const SessionInfo& info) {
+    OfferedLanguages offered{{info.language}, info.not_offered};
+    for (const LanguageInfo& one : info.languages) {
+        if (one.name != info.language) {
+            offered.names.push_back(one.name);
+        }
+    }
+    return offered;
+}
+
 boost::asio::awaitable<Result<ExecutionResult>> Session::execute(ExecutionRequest request) {
     const auto begun = begin(std::move(request));
     if (begun.has_error()) {

@@ -51,6 +51,9 @@ class Session {
 
     virtual const std::string& id() const = 0;
     virtual SessionInfo info() const = 0;
+    // Of its info(), which is much more to copy.
+    virtual std::string owner() const { return info().owner; }
+    virtual OfferedLanguages offered_languages() const { return languages_of(info()); }
     /// As in info(), for those who ask often.
     virtual KernelState state() const = 0;
 

@@ -35,6 +35,13 @@ struct LanguageInfo {
     std::uint64_t restarts = 0;
 };
 
+/// What code in a session may be written in.
+struct OfferedLanguages {
+    std::vector<std::string> names;  // its own first
+    /// As in SessionInfo.
+    std::shared_ptr<const std::vector<NotOffered>> not_offered;
+};
+
 /// What is told of a branch.
 struct BranchInfo {
     std::string parent;      // the id of its session
@@ -74,5 +81,7 @@ struct SessionInfo {
     BudgetUse used;                    // what its life has cost so far
     CircuitInfo circuit;
 };
+
+OfferedLanguages languages_of(const SessionInfo& info);
 
 }  // namespace cellkeep::session

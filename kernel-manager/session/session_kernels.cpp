@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -103,6 +106,17 @@ std::vector<LanguageInfo> SessionKernels::list() const {
         }
     }
     return languages;
+}
+
+OfferedLanguages SessionKernels::offered() const {
+    const std::string& own = setup_.options.language;
+    OfferedLanguages offered{{own}, nullptr};
+    if (setup_.catalog) {
+        const std::vector<std::string> all = setup_.catalog->languages();
+        std::remove_copy(all.begin(), all.end(), std::back_inserter(offered.names), own);
+        offered.not_offered = {setup_.catalog, &setup_.catalog->not_offered()};
+    }
+    return offered;
 }
 
 void SessionKernels::launch_waiting() {

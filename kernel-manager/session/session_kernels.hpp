@@ -58,6 +58,7 @@ class SessionKernels {
     /// launch_waiting() afterwards.
     SupervisedKernel& open(const std::string& language);
     std::vector<LanguageInfo> list() const;
+    OfferedLanguages offered() const;
 
     /// Launches what open() made or postpones_launch() kept, unless everything is being swept.
     void launch_waiting();

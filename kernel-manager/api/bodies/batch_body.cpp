@@ -5,8 +5,10 @@
 #include "kernel-manager/session/session_info.hpp"
 #include "protocol/limits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace cellkeep::api {
@@ -76,10 +78,10 @@ class ItemReader {
  public:
     ItemReader(const Offer& offer, const BatchOrder& order, bool has_code)
         : has_from_(order.from.has_value()), has_code_(has_code) {
-        running_.language = order.options.language;
-        for (const std::string& one : offer.languages) {
-            running_.languages.push_back({one, std::nullopt, std::nullopt, 0});
-        }
+        const std::string& own = order.options.language;
+        const auto& all = offer.languages;
+        running_.names.push_back(own);
+        std::remove_copy(all.begin(), all.end(), std::back_inserter(running_.names), own);
     }
 
     BatchItem read(json item, const std::string& pointer, FieldErrors& errors) const {
@@ -104,7 +106,7 @@ class ItemReader {
     }
 
  private:
-    session::SessionInfo running_;
+    session::OfferedLanguages running_;
     bool has_from_;
     bool has_code_;
 };

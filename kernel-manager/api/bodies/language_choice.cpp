@@ -44,14 +44,8 @@ std::optional<std::string> read_one_of(
 }  // namespace
 
 std::optional<std::string> read_language(
-    ObjectReader& reader, const session::SessionInfo& running) {
-    std::vector<std::string> offered{running.language};
-    for (const session::LanguageInfo& one : running.languages) {
-        if (one.name != running.language) {
-            offered.push_back(one.name);
-        }
-    }
-    return read_one_of(reader, offered, "this session has", running.not_offered.get());
+    ObjectReader& reader, const session::OfferedLanguages& running) {
+    return read_one_of(reader, running.names, "this session has", running.not_offered.get());
 }
 
 std::optional<std::string> read_language(ObjectReader& reader, const Offer& offer) {

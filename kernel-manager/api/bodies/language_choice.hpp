@@ -15,7 +15,8 @@ namespace cellkeep::api {
 struct Offer;
 
 /// One that the session offers. Nothing if the body does not say; a wrong one is also an error.
-std::optional<std::string> read_language(ObjectReader& reader, const session::SessionInfo& running);
+std::optional<std::string> read_language(
+    ObjectReader& reader, const session::OfferedLanguages& running);
 /// One that the server offers, likewise.
 std::optional<std::string> read_language(ObjectReader& reader, const Offer& offer);
 

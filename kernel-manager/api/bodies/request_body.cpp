@@ -322,7 +322,7 @@ SessionOrder parse_session_order(
 }
 
 ExecutionOrder parse_execution(
-    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors) {
+    const nlohmann::json& body, const session::OfferedLanguages& running, FieldErrors& errors) {
     ExecutionOrder order;
     ObjectReader reader(body, "", errors);
     if (!body.is_object()) {
@@ -340,7 +340,7 @@ ExecutionOrder parse_execution(
 }
 
 std::optional<std::string> parse_language_choice(
-    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors) {
+    const nlohmann::json& body, const session::OfferedLanguages& running, FieldErrors& errors) {
     ObjectReader reader(body, "", errors);
     if (!body.is_object()) {
         return std::nullopt;

@@ -63,12 +63,12 @@ session::SessionOptions parse_session_options(
 /// A session that goes on from a state of another one has all else from it.
 SessionOrder parse_session_order(
     const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
-/// `running` is the session that will run it.
+/// `running` are those of the session that will run it.
 ExecutionOrder parse_execution(
-    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
+    const nlohmann::json& body, const session::OfferedLanguages& running, FieldErrors& errors);
 /// What of the session an interrupt or a restart is meant for; nothing: the body does not say.
 std::optional<std::string> parse_language_choice(
-    const nlohmann::json& body, const session::SessionInfo& running, FieldErrors& errors);
+    const nlohmann::json& body, const session::OfferedLanguages& running, FieldErrors& errors);
 OneShotOrder parse_one_shot(const nlohmann::json& body, const Offer& offer, FieldErrors& errors);
 
 /// The member "env" of a body: variables by their names.

@@ -80,7 +80,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session
     if (form.problem) {
         co_return http::to_response(*form.problem);
     }
-    OrderReader<ExecutionOrder> read = [running = session->info()](
+    OrderReader<ExecutionOrder> read = [running = session->offered_languages()](
                                            const nlohmann::json& value, FieldErrors& errors) {
         return parse_execution(value, running, errors);
     };
@@ -100,7 +100,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session
     plan.execution = begun.value();
     if (std::find(known.begin(), known.end(), plan.execution) == known.end()) {
         // The history of a session is its owner's, also of executions that another one began.
-        co_await history_.note(plan.execution, session->info().owner);
+        co_await history_.note(plan.execution, session->owner());
     } else {
         plan.after = form.after;
     }

@@ -12,7 +12,7 @@ SessionLookup::Session SessionLookup::find(const http::Request& request) const {
 SessionLookup::Session SessionLookup::find(
     const http::Principal& principal, const std::string& id) const {
     auto session = backend_.find(id);
-    if (session != nullptr && !http::may_see(principal, session->info().owner)) {
+    if (session != nullptr && !http::may_see(principal, session->owner())) {
         return nullptr;
     }
     return session;

@@ -33,7 +33,7 @@ using LanguageChoice = BodyOrder<std::optional<std::string>>;  // nothing: none 
 boost::asio::awaitable<LanguageChoice> choose_language(
     http::Request& request, const session::Session& session) {
     OrderReader<std::optional<std::string>> read =
-        [running = session.info()](const nlohmann::json& value, FieldErrors& errors) {
+        [running = session.offered_languages()](const nlohmann::json& value, FieldErrors& errors) {
             return parse_language_choice(value, running, errors);
         };
     LanguageChoice choice = co_await read_order<std::optional<std::string>>(

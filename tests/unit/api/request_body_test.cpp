@@ -17,11 +17,8 @@ Offer make_offer() {
     return {{"python", "sql"}, {}};
 }
 
-session::SessionInfo running() {
-    session::SessionInfo info;
-    info.language = "python";
-    info.limits.wall = std::chrono::milliseconds(1000);
-    return info;
+session::OfferedLanguages running() {
+    return {{"python"}, nullptr};
 }
 
 bool has_pointer(const FieldErrors& errors, const std::string& pointer) {
@@ -219,14 +216,11 @@ TEST_CASE("a whole execution body is taken over", "[agent][body]") {
 }
 
 TEST_CASE("code may be in any language that the session offers", "[agent][body]") {
-    session::SessionInfo info = running();
-    info.languages = {
-        {"python", session::KernelState::kIdle, std::nullopt, 0},
-        {"bash", std::nullopt, std::nullopt, 0}};
+    session::OfferedLanguages offered{{"python", "bash"}, nullptr};
     FieldErrors errors;
     const auto ask = [&](const char* text) {
         errors.clear();
-        return parse_execution(nlohmann::json::parse(text), info, errors).request.language;
+        return parse_execution(nlohmann::json::parse(text), offered, errors).request.language;
     };
     CHECK(ask(R"({"code": "", "language": "bash"})") == "bash");
     CHECK(errors.empty());
@@ -236,7 +230,7 @@ TEST_CASE("code may be in any language that the session offers", "[agent][body]"
     REQUIRE(errors.size() == 1);
     CHECK(errors[0].pointer == "/language");
     CHECK(errors[0].message == "is not offered; this session has: python, bash");
-    info.not_offered = std::make_shared<const std::vector<session::NotOffered>>(
+    offered.not_offered = std::make_shared<const std::vector<session::NotOffered>>(
         std::vector<session::NotOffered>{{"cpp", "it has no driver", "Build one."}});
     (void)ask(R"({"code": "", "language": "cpp"})");
     REQUIRE(errors.size() == 1);
@@ -268,12 +262,10 @@ TEST_CASE("an interrupt or a restart may name a language, and nothing else", "[a
 
 TEST_CASE("the session itself compares a timeout with its limit", "[agent][body]") {
     FieldErrors errors;
-    session::SessionInfo lowered = running();
-    lowered.limits.wall = std::chrono::milliseconds(10);
     const auto order = parse_execution(
-        nlohmann::json::parse(R"({"code": "", "timeout_ms": 1000})"), lowered, errors);
+        nlohmann::json::parse(R"({"code": "", "timeout_ms": 86400000})"), running(), errors);
     CHECK(errors.empty());
-    CHECK(order.request.timeout == std::chrono::milliseconds(1000));
+    CHECK(order.request.timeout == std::chrono::hours(24));
 }
 
 TEST_CASE("each bad execution body is refused at its pointer", "[agent][body]") {

@@ -155,6 +155,27 @@ TEST_CASE("a document is redacted by its strings and its names", "[session][reda
         {"nested", {{"password", "[redacted:secret]"}, {"token", 17}, {"page_token", "next"}}},
         {"[redacted:github-token]", 1}};
     CHECK(redact_json(document) == expected);
+    CHECK(redact_json(expected) == expected);
+    CHECK(redact_json(nlohmann::json(secret)) == "[redacted:github-token]");
+    CHECK(redact_json(17) == 17);
+    const nlohmann::json below = {{secret, {{"password", "hunter2"}}}};
+    CHECK(redact_json(below)["[redacted:github-token]"]["password"] == "[redacted:secret]");
+}
+
+TEST_CASE("a document that is nested too deeply is cut off where it is", "[session][redaction]") {
+    const auto nested = [](int depth) {
+        nlohmann::json value = 1;
+        for (int i = 0; i < depth; ++i) {
+            value = nlohmann::json::array({std::move(value)});
+        }
+        return value;
+    };
+    CHECK(redact_json(nested(64)) == nested(64));
+    nlohmann::json cut = nullptr;
+    for (int i = 0; i < 64; ++i) {
+        cut = nlohmann::json::array({std::move(cut)});
+    }
+    CHECK(redact_json(nested(65)) == cut);
 }
 
 TEST_CASE("a source tree of ordinary code has next to no secrets", "[session][redaction]") {

@@ -8,7 +8,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +141,28 @@ TEST_CASE_METHOD(
     CHECK(kernels.check("python3-geo").error().code() == ErrorCode::kInvalidArgument);
 }
 
+TEST_CASE_METHOD(
+    KernelsFixture,
+    "a session offers its own language first, and each once",
+    "[session][kernels]") {
+    const bool opened = GENERATE(true, false);
+    if (opened) {
+        (void)kernels.open("c6");
+    }
+    const auto offered = kernels.offered();
+    SessionInfo info;
+    info.language = setup.options.language;
+    info.languages = kernels.list();
+    const auto told = languages_of(info);
+    CHECK(offered.names.size() == 9);
+    CHECK(offered.names.front() == setup.options.language);
+    CHECK(told.names.front() == setup.options.language);
+    CHECK(std::set(offered.names.begin(), offered.names.end()).size() == 9);
+    CHECK(std::is_permutation(
+        told.names.begin(), told.names.end(), offered.names.begin(), offered.names.end()));
+    CHECK(offered.not_offered != nullptr);
+}
+
 TEST_CASE_METHOD(KernelsFixture, "a session has eight languages", "[session][kernels]") {
     static_assert(kSessionLanguagesMax == 8);
     for (const char* language : {"bash", "sql", "c1", "c2", "c3", "c4"}) {
@@ -227,6 +251,20 @@ TEST_CASE_METHOD(KernelsFixture, "an execution goes to its language", "[session]
         CHECK(executions.interrupt("exe_0").error().code() == ErrorCode::kNotFound);
         CHECK(executions.interrupt(first.value()->id()).has_value());
     }
+}
+
+TEST_CASE_METHOD(
+    KernelsFixture, "the ids of executions are in the order of time", "[session][executions]") {
+    std::string earlier = "exe_";
+    std::set<std::string> all;
+    for (int i = 0; i < 3; ++i) {
+        const std::string id = executions.begin(code("")).value()->id();
+        CHECK_THAT(id, Catch::Matches("exe_[0-9a-f]{24}"));
+        CHECK(id.substr(0, 16) >= earlier);
+        earlier = id.substr(0, 16);  // without what is random
+        all.insert(id);
+    }
+    CHECK(all.size() == 3);
 }
 
 TEST_CASE_METHOD(
