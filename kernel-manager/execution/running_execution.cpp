@@ -42,11 +42,15 @@ Execution::Execution(boost::asio::io_context& io, Order order)
     : order_(std::move(order)),
       created_at_(std::chrono::system_clock::now()),
       tools_(std::move(order_.tools), std::move(order_.operator_access), tool_watch()),
-      completion_(std::make_shared<Completion<FinishedExecution>>(io)) {}
+      io_(io) {}
 
-boost::asio::awaitable<FinishedExecution> Execution::wait() const {
-    const auto completion = completion_;
-    co_return co_await Completion<FinishedExecution>::wait(completion);
+boost::asio::awaitable<FinishedExecution> Execution::wait() {
+    while (!result_) {
+        const auto end = std::make_shared<Wakeup>(io_);
+        waiting_.push_back(end);
+        co_await end->wait();
+    }
+    co_return result_;
 }
 
 std::shared_ptr<void> Execution::subscribe(std::function<void()> on_news) {
@@ -163,7 +167,7 @@ void Execution::go_on(Passed passed) {
     events_.go_on(std::move(passed.events));
     result_ = std::make_shared<const ExecutionResult>(std::move(passed.result));
     end_tool_calls();
-    completion_->set(result_);
+    wake_waiting();
 }
 
 void Execution::finish(ExecutionResult result) {
@@ -176,7 +180,13 @@ void Execution::finish(ExecutionResult result) {
     result_ = std::make_shared<const ExecutionResult>(std::move(result));
     events_.append("finished", protocol::TextPieces("{}"));
     notify();
-    completion_->set(result_);
+    wake_waiting();
+}
+
+void Execution::wake_waiting() {
+    for (const auto& end : std::exchange(waiting_, {})) {
+        end->wake();
+    }
 }
 
 }  // namespace cellkeep::session

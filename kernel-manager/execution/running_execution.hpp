@@ -9,7 +9,7 @@
 #include "kernel-manager/execution/execution.hpp"
 #include "kernel-manager/execution/tool_calls.hpp"
 #include "protocol/raw_json.hpp"
-#include "protocol/support/completion.hpp"
+#include "protocol/support/wakeup.hpp"
 #include "protocol/text_pieces.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -69,7 +69,7 @@ class Execution {
     const protocol::RawJson& stderr_json() const;
 
     /// The answer. The caller shares ownership of the execution until this returns.
-    boost::asio::awaitable<FinishedExecution> wait() const;
+    boost::asio::awaitable<FinishedExecution> wait();
 
     /// Calls on_news after each new event, from inside what caused it: it may only take note. Until
     /// what it returns is let go.
@@ -113,6 +113,7 @@ class Execution {
 
  private:
     void notify();
+    void wake_waiting();
     ToolCalls::Watch tool_watch();
     void add_result_event(std::string_view type, const std::string& call, const ToolOutcome& got);
 
@@ -126,7 +127,8 @@ class Execution {
     FinishedExecution result_;
     mutable std::optional<protocol::RawJson> stdout_json_;
     mutable std::optional<protocol::RawJson> stderr_json_;
-    std::shared_ptr<Completion<FinishedExecution>> completion_;
+    boost::asio::io_context& io_;
+    std::vector<std::shared_ptr<Wakeup>> waiting_;  // in wait()
     std::vector<std::weak_ptr<std::function<void()>>> listeners_;
 };
 

@@ -212,6 +212,27 @@ TEST_CASE("an execution ends once and notifies all its listeners", "[session][bo
     CHECK(execution->listeners() == 0);
 }
 
+TEST_CASE("who waits for an execution goes on with what ended it", "[session][book]") {
+    boost::asio::io_context io;
+    const auto execution = make(io, "exe_1");
+    int answers = 0;
+    const auto wait = [&]() -> boost::asio::awaitable<void> {
+        (void)co_await execution->wait();
+        ++answers;
+    };
+    boost::asio::co_spawn(io, wait, boost::asio::detached);
+    (void)io.poll();
+    {
+        const Wakeups::Turn turn(boost::asio::use_service<Wakeups>(io));
+        finish(*execution);
+        CHECK(answers == 0);  // not inside the call
+    }
+    CHECK(answers == 1);  // without a turn of the loop
+    boost::asio::co_spawn(io, wait, boost::asio::detached);
+    (void)io.run();
+    CHECK(answers == 2);
+}
+
 TEST_CASE("keys stand for the same in another program", "[session][book]") {
     boost::asio::io_context io;
     ExecutionBook before;
