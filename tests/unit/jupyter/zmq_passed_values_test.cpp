@@ -206,6 +206,8 @@ TEST_CASE("a signer goes on with what another one has seen", "[jupyter][passing]
     protocol::Signer second = make();
     REQUIRE(second.go_on(first.pass_on()).has_value());
     CHECK(second.pass_on() == first.pass_on());
+    CHECK(first.passed_bytes() == first.pass_on().size());
+    CHECK(make().passed_bytes() == 0);
     const auto again = second.open(protocol::Channel::kShell, frames);
     CHECK_THAT(again.error().message(), Contains("seen before"));
     // The bound is that of one signer.
