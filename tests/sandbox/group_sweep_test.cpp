@@ -45,21 +45,28 @@ bool has_cgroups() {
     return ::geteuid() == 0;
 }
 
-/// The number of `sleep` processes inside with this argument.
+/// What counts the `sleep` processes inside with this argument.
+std::string counting(const std::string& seconds) {
+    return "import os, time\n"
+           "def count():\n"
+           "    n = 0\n"
+           "    for p in os.listdir('/proc'):\n"
+           "        if not p.isdigit(): continue\n"
+           "        try: line = open(f'/proc/{p}/cmdline', 'rb').read().split(b'\\0')\n"
+           "        except OSError: continue\n"
+           "        n += line[:2] == [b'sleep', b'" +
+           seconds + "']\n    return n\n";
+}
+
 std::string count_sleeps(Sandbox& sandbox, const std::string& seconds) {
-    return run_python(
-               sandbox,
-               "import os\n"
-               "n = 0\n"
-               "for p in os.listdir('/proc'):\n"
-               "    if not p.isdigit(): continue\n"
-               "    try: line = open(f'/proc/{p}/cmdline', 'rb').read().split(b'\\0')\n"
-               "    except OSError: continue\n"
-               "    n += line[:2] == [b'sleep', b'" +
-                   seconds +
-                   "']\n"
-                   "print(n)")
-        .out;
+    return run_python(sandbox, counting(seconds) + "print(count())").out;
+}
+
+/// A shell has its children before they are what they will be.
+void wait_for_sleeps(Sandbox& sandbox, const std::string& seconds, int count) {
+    const std::string code =
+        counting(seconds) + "while count() < " + std::to_string(count) + ": time.sleep(0.01)\n";
+    REQUIRE(run_python(sandbox, code).status == 0);
 }
 
 }  // namespace
@@ -68,11 +75,9 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nothin
     auto sandbox = make_sandbox();
     const auto other =
         must_start(sandbox, 0, {"/usr/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"});
-    const auto one =
-        must_start(sandbox, 1, {"/usr/bin/sh", "-c", "sleep 2000 & touch /tmp/ready; wait"});
-    REQUIRE(
-        run_inside(sandbox, {"/usr/bin/sh", "-c", "until [ -e /tmp/ready ]; do sleep 0.01; done"})
-            .status == 0);
+    const auto one = must_start(sandbox, 1, {"/usr/bin/sh", "-c", "sleep 2000 & wait"});
+    wait_for_sleeps(sandbox, "1000", 2);
+    wait_for_sleeps(sandbox, "2000", 1);
     require_ok(sandbox.begin_sweep(1));
     const auto exit = wait_event(sandbox);
     CHECK(exit.kind == SandboxEvent::Kind::kWorkerExited);
@@ -184,7 +189,7 @@ TEST_CASE("what a worker that has ended left in its process group is swept, too"
     auto sandbox = make_sandbox();
     const auto worker = must_start(sandbox, 3, {"/usr/bin/sh", "-c", "sleep 2000 & exit 0"});
     CHECK(wait_event(sandbox).worker.id == worker.id);
-    CHECK(count_sleeps(sandbox, "2000") == "1\n");
+    wait_for_sleeps(sandbox, "2000", 1);
     require_ok(sandbox.begin_sweep(3));
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
     // Without a cgroup the sweep does not wait for its end: it has its signal.
