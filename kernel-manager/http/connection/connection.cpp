@@ -198,8 +198,10 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     if (!sent) {
         co_return Next::kClose;
     }
-    // A stream may have lasted until long after the server began to stop.
-    if (how.keep_alive && !finishing_) {
+    // A stream may have lasted until long after the server began to stop. In a pause what was read
+    // behind a request has its answer, too: the client was told that the connection stays.
+    const bool is_asked = !registry_->stopping() && reader_->bytes_ahead() > 0;
+    if (how.keep_alive && (!finishing_ || is_asked)) {
         co_return Next::kKeepAlive;
     }
     co_return reader_->done() && !reader_->broken() ? Next::kClose : Next::kDrain;

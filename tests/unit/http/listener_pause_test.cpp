@@ -156,13 +156,26 @@ TEST_CASE(
     CHECK_THAT(asking.read_all(), StartsWith("HTTP/1.1 200 ") && Contains("{\"ok\":true}"));
     const std::string answers = piping.read_all();
     CHECK_THAT(answers, StartsWith("HTTP/1.1 200 ") && Contains("{\"ok\":true}"));
-    // Or the client learns that its second request was not read.
+    // Or the client learns with its first answer that the second request was not read.
     CHECK_THAT(answers, Contains("23456") || Contains("Connection: close"));
     // New ones wait for the next program, or for this one.
     RawClient later(server.port());
     CHECK(later.send(request_text("GET", "/ok")));
     server.resume();
     CHECK_THAT(later.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_CASE(
+    "a request that was read behind another one has its answer in a pause", "[http][listener]") {
+    TestServer server;
+    RawClient client(server.port());
+    CHECK(client.send(request_text("GET", "/stream/until_closing") + request_text("GET", "/ok")));
+    CHECK_THAT(client.read_until("begun"), StartsWith("HTTP/1.1 200 "));
+    CHECK(server.pause(kAnyAnswer, InPause::kClose));
+    CHECK_THAT(client.read_until("0\r\n\r\n"), Contains("left"));
+    const std::string second = client.read_all();
+    CHECK_THAT(second, StartsWith("HTTP/1.1 200 ") && Contains("Connection: close"));
+    CHECK_THAT(second, Contains("{\"ok\":true}"));
 }
 
 TEST_CASE("a pause that ends at once closes no connection", "[http][listener]") {
