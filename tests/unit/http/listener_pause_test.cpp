@@ -218,8 +218,10 @@ TEST_CASE("a client that does not end what it sends ends no pause in vain", "[ht
     TestServer server;
     SECTION("a head") {
         RawClient client(server.port());
-        CHECK_THAT(ask_again(client), StartsWith("HTTP/1.1 200 "));
-        client.send("GET /ok HTT");
+        // Who has the first answer knows that the half of a head was read with that request. Unread
+        // it would stay in the socket, and the connection would rest.
+        client.send(request_text("GET", "/ok") + "GET /ok HTT");
+        CHECK_THAT(client.read_until("{\"ok\":true}"), StartsWith("HTTP/1.1 200 "));
         CHECK(server.pause(kShortPause));
         CHECK_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 408 "));
     }
