@@ -126,7 +126,7 @@ Status watch(const BoundedCommand& command, int process) {
             command.deadline - steady_clock::now());
         BOOST_OUTCOME_TRY(const bool ended, wait_for(process, std::min(left, kLook)));
         if (command.stop.stop_requested()) {
-            return Error(ErrorCode::kCancelled, "it is not wanted any more");
+            return Error(ErrorCode::kCancelled, "its caller has stopped it");
         }
         if (ended) {
             return ok();

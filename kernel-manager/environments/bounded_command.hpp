@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a program to its end, to the bounds of its time and of the disk space that it takes, or
-// until nobody wants it any more. Blocks: not for the event loop.
+// until its caller stops it. Blocks: not for the event loop.
 #pragma once
 
 #include "protocol/support/result.hpp"

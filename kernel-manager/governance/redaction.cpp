@@ -274,7 +274,7 @@ std::size_t mark_length(std::string_view text, std::size_t at) {
     return end < text.size() && text[end] == ']' ? end + 1 - at : 0;
 }
 
-/// Nothing: there are no secrets in it, and nobody needs a copy.
+/// Returns nothing if the text has no secrets: it can stay as it is.
 std::optional<Redaction> find_any(std::string_view text) {
     std::optional<Redaction> result;
     std::size_t taken = 0;  // over into the result

@@ -138,7 +138,8 @@ http::Application make_application(
 Status try_addresses(
     const ListenPlan& plan, const std::optional<std::vector<std::string>>& passed) {
     boost::asio::io_context io(1);
-    const http::Application none = make_application(plan, "nobody is answered");
+    // It only binds, and serves no request.
+    const http::Application none = make_application(plan, "unused");
     for (const http::ListenAddress& address : plan.addresses) {
         if (passed &&
             std::find(passed->begin(), passed->end(), http::to_text(address)) != passed->end()) {

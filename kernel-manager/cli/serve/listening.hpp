@@ -47,7 +47,7 @@ http::Application make_application(
     std::vector<http::NamedToken> principals = {});
 
 /// Binds each address but those that will be passed, and lets it go. passed: as to_text() has them;
-/// if nobody knows, an address that is taken already may be one of them.
+/// without it, an address that is taken already may be one of them.
 Status try_addresses(const ListenPlan& plan, const std::optional<std::vector<std::string>>& passed);
 
 class Listeners {

@@ -39,8 +39,8 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
     FileWatch& operator=(const FileWatch&) = delete;
     ~FileWatch() = default;
 
-    /// Of another program in this process: what happened since is told here. kInvalidArgument if
-    /// it is the descriptor of no watch.
+    /// Takes the watch that another program in this process has passed on. What has happened since
+    /// then is told here. kInvalidArgument if the descriptor is not one of inotify.
     static Result<std::shared_ptr<FileWatch>> go_on(
         boost::asio::io_context& io, UniqueFd passed, Events events);
 

@@ -129,7 +129,7 @@ void IopubPublisher::end_keeping() {
     keeping_ = false;
     progress_ = std::chrono::steady_clock::now();
     while (topics_.empty() && !waiting_.empty()) {
-        drop_first("nobody came back for it");
+        drop_first("no subscriber came back in time");
     }
     subscribed_ = !topics_.empty();
     timer_.cancel();
@@ -208,7 +208,7 @@ void IopubPublisher::enqueue(protocol::Message message, std::string topic) {
         return;
     }
     while (keeping_ && waiting_bytes_ > kKeptOutputBytesMax) {
-        drop_first("nobody has come back for it yet");
+        drop_first("no subscriber has come back yet, and newer output needs the room");
     }
     // The session has been asked to wait. What it had read before ends up here, within these
     // bounds.

@@ -35,7 +35,7 @@ Result<std::vector<WaitingRequest>> read_requests(const json& text) {
     for (const json& one : text) {
         auto identities = one.at("identities").get<std::vector<std::string>>();
         if (identities.empty() || identities.size() > limits::kZmqFramesMax) {
-            return not_passed("a request of nobody");
+            return not_passed("a request without the identity of its client");
         }
         BOOST_OUTCOME_TRY(
             auto message, protocol::Message::from_frame(one.at("frame").get<std::string>()));

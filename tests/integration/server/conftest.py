@@ -8,6 +8,7 @@ import pytest
 
 from harness import LEAN, Client, Server, Session
 from modes import ModeServer, choose_modes, open_folder
+from upgrades import Place, open_place
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -20,6 +21,13 @@ def server(mode: str, request: pytest.FixtureRequest) -> Iterator[Server]:
     preload = () if getattr(request.module, "LIBRARIES", False) else LEAN
     with ModeServer(mode, *preload, "--log-format", "text") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def place(mode: str) -> Iterator[Place]:
+    """The path that servers are started from, where a test puts the program that replaces them."""
+    with open_place(mode) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -15,15 +15,9 @@ import requests
 from checkpoints import checkpoint
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place, words_of
+from upgrades import BARE, SECONDS_MAX, Asked, Place, news, words_of
 
 pytestmark = pytest.mark.both_modes
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

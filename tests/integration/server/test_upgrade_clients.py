@@ -12,18 +12,12 @@ from checkpoints import checkpoint
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from tabs import RESTART, FrameReader, Tab, value_of
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
+from upgrades import BARE, SECONDS_MAX, Asked, Place, news
 
 pytestmark = pytest.mark.both_modes(False)
 
 # What the log may say of a client that is still about to go.
 PARTING = "(a Jupyter client does not close its WebSocket)"
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -25,19 +25,13 @@ from processes import (
     wait_for_text,
 )
 from test_upgrade_sessions import kinds_of
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
+from upgrades import BARE, SECONDS_MAX, Asked, Place, news
 
 pytestmark = pytest.mark.both_modes
 
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")
 PASSED_INPUT_BYTES_MAX = 256 << 10  # kernel-manager/process/limits.hpp
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
-
 
 @pytest.fixture(scope="module", params=["cold", "warm"])
 def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[Server]:

@@ -4,25 +4,17 @@ runs once, and each has its answer."""
 
 import re
 import threading
-from collections.abc import Iterator
 
-import pytest
 import requests
 
 from harness import Server, Session
 from modes import ModeServer
-from upgrades import Asked, Place, open_place
+from upgrades import Asked, Place
 
 # What a client sees of a connection that was closed before an answer.
 CLOSED = re.compile("RemoteDisconnected|Connection reset|Broken pipe")
 SESSIONS = 20
 UPGRADES = 10
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 class Worker(threading.Thread):

@@ -16,19 +16,13 @@ from checkpoints import checkpoint
 from harness import LEAN, Client, Server, Session, cgroups_of, wait_until
 from modes import ModeServer
 from processes import finish, events, look, remove, start
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
+from upgrades import BARE, SECONDS_MAX, Asked, Place, news
 
 pytestmark = pytest.mark.both_modes
 
 # Sandboxes of the launcher, and of a zygote.
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 @pytest.fixture(scope="module", params=["cold", "warm"])

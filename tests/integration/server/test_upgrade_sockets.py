@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import requests
 
 from harness import LEAN, Server, binary
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, open_place, words_of
+from upgrades import BARE, SECONDS_MAX, Asked, Place, words_of
 
 pytestmark = pytest.mark.both_modes
 
@@ -26,12 +25,6 @@ os.dup2(int(sys.argv[1]), 3)
 os.environ.update(LISTEN_PID=sys.argv[2] or str(os.getpid()), LISTEN_FDS="1")
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 def test_a_random_token_stays(mode: str, place: Place) -> None:

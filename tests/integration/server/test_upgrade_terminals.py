@@ -15,15 +15,9 @@ from followers import COUNTER, SERVICE_RESTART, Socket, counted, in_order, stop_
 from harness import LEAN, TOKEN, Server, Session, binary
 from modes import ModeServer
 from processes import finish, post, start
-from upgrades import BARE, SECONDS_MAX, Asked, Place, open_place
+from upgrades import BARE, SECONDS_MAX, Asked, Place
 
 pytestmark = pytest.mark.both_modes
-
-
-@pytest.fixture(scope="module")
-def place(mode: str) -> Iterator[Place]:
-    with open_place(mode) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
