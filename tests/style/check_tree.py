@@ -18,6 +18,7 @@ from check_classes import KNOWN, OWN_NAME, check_classes
 from check_files import check_files, names_of
 from check_folders import KNOWN as KNOWN_FOLDERS
 from check_folders import check_folders
+from check_suites import check_suites
 from rooms import may_include
 
 LINES_MAX = 400
@@ -361,6 +362,8 @@ def check(root: Path) -> list[Finding]:
             findings += rule(source)
     findings += check_built(every)
     findings += check_limits(every)
+    lists = {source.name: source.text for source in every if source.name.endswith("CMakeLists.txt")}
+    findings += [Finding(*finding) for finding in check_suites(lists, names)]
     findings += [Finding(name, 1, why) for name, why in check_files(root)]
     codes = {source.name: "\n".join(source.code) for source in every if source.code}
     findings += [Finding(*finding) for finding in check_batches(codes)]

@@ -149,6 +149,18 @@ class CheckTreeTest(unittest.TestCase):
         self.expect("protocol/orphan.cpp", SPDX, 1, "in no CMakeLists.txt")
         self.expect("protocol/support/frame.cpp", SPDX, 1, "in no CMakeLists.txt")
 
+    def test_a_suite_in_no_list_is_found(self) -> None:
+        never = "in no CMakeLists.txt"
+        self.write("tests/more/CMakeLists.txt", "foreach(suite one two) # three\n")
+        self.write("tests/more/test_one.py", PYTHON)
+        self.write("tests/more/helper_one.py", PYTHON)
+        self.assertEqual([], check(self.root))
+        self.expect("tests/more/test_ones.py", PYTHON, 1, never)
+        self.expect("tests/more/test_three.py", PYTHON, 1, never)
+        self.expect("tests/more/inside/test_one.py", PYTHON, 1, never)
+        self.write("tests/more/CMakeLists.txt", "foreach(suite one)\nadd(inside/test_one.py)\n")
+        self.assertEqual([], check(self.root))
+
     def test_a_limit_without_a_test_is_found(self) -> None:
         untested = CLEAN["protocol/limits.hpp"] + "inline constexpr std::size_t kOthers{9};\n"
         self.expect("protocol/limits.hpp", untested, 6, "kOthers is in no test")
