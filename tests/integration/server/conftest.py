@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from harness import LEAN, Client, Server, Session
-from modes import ModeServer, choose_modes, open_folder
+from modes import ModeServer, choose_modes, keep_chosen_mode, open_folder
 from upgrades import Place, open_place
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     choose_modes(metafunc)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    keep_chosen_mode(config, items)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 
 A test that is marked `both_modes`, or whose file is, runs once for each; any other runs as the
 test's own user, and so does one that is marked `both_modes(False)`, because it takes long and is
-not about the wall.
+not about the wall. CELLKEEP_TEST_MODE chooses: "own" (as the test's own user), "other", or both.
 """
 
 import contextlib
@@ -33,6 +33,23 @@ def choose_modes(metafunc: pytest.Metafunc) -> None:
         marker = metafunc.definition.get_closest_marker("both_modes")
         both = marker is not None and marker.args != (False,)
         metafunc.parametrize("mode", MODES if both else MODES[:1], scope="module")
+
+
+def keep_chosen_mode(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects the tests that CELLKEEP_TEST_MODE leaves out; for pytest_collection_modifyitems."""
+    chosen = os.environ.get("CELLKEEP_TEST_MODE", "both")
+    if chosen == "both":
+        return
+    if chosen not in ("own", "other"):
+        raise pytest.UsageError(f"CELLKEEP_TEST_MODE={chosen}: own, other or both")
+
+    def is_own(item: pytest.Item) -> bool:
+        mode = item.callspec.params.get("mode") if hasattr(item, "callspec") else None
+        return mode in (None, MODES[0])
+
+    left_out = [item for item in items if is_own(item) != (chosen == "own")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if is_own(item) == (chosen == "own")]
 
 
 def prefix_of(mode: str, images: Path | None = None) -> list[str]:
