@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store of environment images in which no image can be made until the test says so.
 
-The test holds the lock of the builds. An image that is there already comes from the usual store, so
-that nothing takes minutes.
+The test holds the lock of the builds. The image that is there then is a copy of the usual store's, so that
+nothing takes minutes.
 """
 
+import atexit
 import contextlib
-import errno
 import fcntl
+import functools
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,19 +23,59 @@ from harness import binary, image_directory, wait_until
 BUILD_SECONDS_MAX = 30
 
 
-def share(source: Path, target: Path) -> None:
-    """A file that is only read. To copy a gigabyte takes longer than all the rest of a test."""
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        shutil.copy2(source, target)
+class ImageCopy:
+    """A copy of today's environment image, which goes from one store of tests to the next.
+
+    To link or copy its file for each test would change an inode each time, and a server reads a gigabyte
+    again before it trusts an inode that it does not know. A directory that is renamed keeps the files in it.
+    """
+
+    def __init__(self) -> None:
+        self.home = tempfile.TemporaryDirectory(prefix="ck-image-")
+        atexit.register(self.home.cleanup)
+        made = subprocess.run(
+            [binary(), "image", "build"], check=True, capture_output=True, text=True, timeout=300
+        )
+        self.digest = made.stdout.strip()
+        of_digest = self.digest.removeprefix("sha256:")
+        [image] = Path(image_directory()).glob(f"environment-*-{of_digest}")
+        self.path = Path(self.home.name) / image.name
+        self.path.mkdir(mode=0o700)
+        for name in ("image.erofs", "tree", "manifest", "record.json", "use"):
+            if (image / name).exists():
+                subprocess.run(["cp", "-a", image / name, self.path / name], check=True)
+        (self.path / "root").mkdir(mode=0o700)
+        self.fingerprints = [recipe["fingerprint"] for recipe in recipes_of(self.record())]
+
+    def record(self) -> dict:
+        return json.loads((self.path / "record.json").read_text(encoding="utf-8"))
+
+    def move_to(self, folder: Path, *, stale: bool) -> None:
+        """Within one file system: both are temporary folders. A stale one says that it is of another day."""
+        record = self.record()
+        for recipe, fingerprint in zip(recipes_of(record), self.fingerprints, strict=True):
+            recipe["fingerprint"] = "0" * 64 if stale else fingerprint
+        another = Path(self.home.name) / "record.json"
+        another.write_text(json.dumps(record), encoding="utf-8")
+        another.rename(self.path / "record.json")
+        target = folder / self.path.name
+        if target != self.path:  # else a server may use it as the stale one
+            self.path.rename(target)
+            self.path = target
+
+
+def recipes_of(record: dict) -> list[dict]:
+    """One of them is of this clone; the others are of clones with the same environment."""
+    return [record, *record.get("other_recipes", [])]
+
+
+image_copy = functools.cache(ImageCopy)
 
 
 class HeldStore:
     def __init__(self, folder: Path) -> None:
         self.path = folder
+        self.has_image = False
         self.lock = os.open(folder / "build-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
 
@@ -45,34 +85,9 @@ class HeldStore:
 
     def add_image(self, *, stale: bool = False) -> str:
         """Puts the image of today's environment there, or one that says it is of another day."""
-        digest = subprocess.run(
-            [binary(), "image", "build"], check=True, capture_output=True, text=True, timeout=300
-        ).stdout.strip()
-        of_digest = digest.removeprefix("sha256:")
-        [image] = Path(image_directory()).glob(f"environment-*-{of_digest}")
-        unfinished = self.path / ("of-test-" + image.name)
-        unfinished.mkdir(mode=0o700)
-        for name in ("image.erofs", "tree", "manifest", "record.json", "use"):
-            if name == "image.erofs" and (image / name).exists():
-                share(image / name, unfinished / name)
-            elif (image / name).is_dir():
-                subprocess.run(["cp", "-a", image / name, unfinished / name], check=True)
-            elif (image / name).exists():
-                shutil.copy2(image / name, unfinished / name)
-        (unfinished / "root").mkdir(mode=0o700)
-        if stale:
-            record = json.loads((unfinished / "record.json").read_text(encoding="utf-8"))
-            # One of them is of this clone; the others are of clones with the same environment.
-            for recipe in (record, *record.get("other_recipes", [])):
-                recipe["fingerprint"] = "0" * 64
-            (unfinished / "record.json").write_text(json.dumps(record), encoding="utf-8")
-        target = self.path / image.name
-        if target.exists():  # the stale one, which a server may use: only the record is another
-            os.replace(unfinished / "record.json", target / "record.json")
-            shutil.rmtree(unfinished)
-        else:
-            unfinished.rename(target)
-        return digest
+        image_copy().move_to(self.path, stale=stale)
+        self.has_image = True
+        return image_copy().digest
 
     def let_go(self) -> None:
         os.close(self.lock)
@@ -95,6 +110,8 @@ class HeldStore:
                 process.kill()
             self.let_go()
         wait_until(lambda: not self.builders(), BUILD_SECONDS_MAX, "every build has ended")
+        if self.has_image:
+            image_copy().move_to(Path(image_copy().home.name), stale=False)
 
 
 @contextlib.contextmanager
