@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of the image, run by runc as Docker runs what compose.yaml says. umoci unpacks the image: a reader of
-layouts that is not ours.
+"""Containers of the image. runc runs them as Docker would by compose.yaml. umoci unpacks the image, so that a program
+which others wrote has read its layout.
 """
 
 import json
@@ -24,11 +24,11 @@ MASKED = (
     "/sys/firmware",
 )
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
-READY_FD = 3  # the first that runc hands on
+READY_FD = 3  # the first descriptor that runc passes to the container's process
 
 
 def read_yaml(path: Path) -> list[dict]:
-    """All documents of a file. PyYAML is not among the tools of the tests."""
+    """All documents of a file. The tests' own Python has no PyYAML, so that of the manifests reads them."""
     script = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))"
     python = ROOT / "build/environments/manifests/bin/python"
     with path.open("rb") as file:

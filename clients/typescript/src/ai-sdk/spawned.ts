@@ -12,7 +12,7 @@ import { exitCodeOf, requests, SandboxBroken } from './reasons.js';
 const PIPE_BYTES_MAX = 1 << 20;
 /** Bytes of input in one request. */
 const INPUT_BYTES = 256 << 10;
-/** How far the pauses before a full input is tried again grow: 0.2 s · 2³. */
+/** So often the pause before the next try of a full input doubles: from 0.2 s to 1.6 s. */
 const PAUSES_GROW = 3;
 
 class Pipe {
@@ -37,7 +37,7 @@ class Pipe {
         this.#room();
     }
 
-    /** Waits until there is room for more. What a reader does not want any more goes. */
+    /** Waits until there is room for more. When the reader has cancelled, the piece is dropped. */
     async write(piece: Uint8Array): Promise<void> {
         if (this.#open && piece.byteLength > 0 && (this.#waits || this.#hasRoom())) {
             this.#controller.enqueue(piece);
@@ -51,7 +51,7 @@ class Pipe {
         return (this.#controller.desiredSize ?? 0) > 0;
     }
 
-    /** From now on what finds no room goes. */
+    /** From now on write() does not wait: a piece that finds no room is dropped. */
     hurry(): void {
         this.#waits = false;
         this.#room();
@@ -70,7 +70,7 @@ class Pipe {
     }
 }
 
-/** A full input is one whose command has not read: tries until it has, or has ended. */
+/** The server answers 429 while the command's input is full. Tries until the command has read, or has ended. */
 async function writeAll(process: Process, piece: Uint8Array): Promise<void> {
     for (let attempt = 0; ; ++attempt) {
         try {
