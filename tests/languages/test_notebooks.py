@@ -18,16 +18,17 @@ from languages import LANGUAGES
 from harness import TOKEN, Server
 from language import Unsupported
 
+ROOT = Path(__file__).parents[2]
 NOTEBOOKS = {
     path.name: nbformat.read(path, as_version=4)
-    for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 }
 OTHERS = [name for name, each in NOTEBOOKS.items() if each.metadata.kernelspec.language != "python"]
 # In a process of its own: the gateway's client is a singleton.
 RUN = """
 import sys
 import nbformat
-from jupyter_server.gateway.managers import GatewayKernelManager
+from patient_gateway import GatewayKernelManager
 from nbclient import NotebookClient
 source, target = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
@@ -64,6 +65,7 @@ def test_a_notebook_runs(server: Server, tmp_path: Path, name: str) -> None:
             **os.environ,
             "HOME": str(tmp_path),
             "JUPYTER_GATEWAY_URL": f"{server.url}/token/{TOKEN}",
+            "PYTHONPATH": str(ROOT / "tests/integration/clients"),
         },
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -15,13 +15,13 @@ from harness import TOKEN, Server
 from jupyter_home import JupyterHome
 from test_programs import NOTEBOOKS, assert_executed, outputs_of, write_notebook
 
-MANAGER = "jupyter_server.gateway.managers.GatewayKernelManager"
+MANAGER = "patient_gateway.GatewayKernelManager"
 
 # nbclient's own way to set another manager; papermill has no option for it.
 RUN = """
 import sys
 import nbformat
-from jupyter_server.gateway.managers import GatewayKernelManager
+from patient_gateway import GatewayKernelManager
 from nbclient import NotebookClient
 source, target = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
@@ -33,7 +33,7 @@ nbformat.write(notebook, target)
 
 PAPERMILL = """
 import sys
-from jupyter_server.gateway.managers import GatewayKernelManager
+from patient_gateway import GatewayKernelManager
 import papermill
 source, target = sys.argv[1:]
 papermill.execute_notebook(
@@ -52,8 +52,9 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def gateway(home: JupyterHome, server: Server) -> Iterator[JupyterHome]:
     home.environment["JUPYTER_GATEWAY_URL"] = f"{server.url}/token/{TOKEN}"
+    home.environment["PYTHONPATH"] = str(Path(__file__).parent)
     yield home
-    del home.environment["JUPYTER_GATEWAY_URL"]
+    del home.environment["JUPYTER_GATEWAY_URL"], home.environment["PYTHONPATH"]
     assert server.get("/api/kernels").json() == []
 
 
