@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes every requirements.lock again from its requirements.in: the newest releases that run on
-# Debian 12's CPython 3.11, with the hash of every file; Harbor's needs 3.12. With arguments: only those
-# folders'. For maintainers; nothing else runs it.
+# Debian 12's CPython 3.11, with the hash of every file; Harbor's needs 3.12. An excludes.txt beside
+# requirements.in names what is left out. With arguments: only those folders'. For maintainers; nothing else
+# runs it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -19,10 +20,12 @@ for folder in ${*:-kernels/python/environment kernels/foreign/environment script
     [ "$folder" != tests/environment/harbor ] || version=3.12
     (
         cd "$folder"
+        left_out=()
+        [ ! -f excludes.txt ] || left_out=(--excludes excludes.txt)
         # Neither an index's address nor a folder of this machine may enter the file.
         "$scratch/venv/bin/uv" pip compile --quiet --upgrade --python /usr/bin/python3 \
             --python-version "$version" --python-platform x86_64-manylinux_2_28 --only-binary :all: \
-            --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+            "${left_out[@]}" --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
             --output-file requirements.lock requirements.in
     )
 done
