@@ -14,6 +14,7 @@ from collections.abc import Iterator
 MACROS = {"TEST_CASE", "TEST_CASE_METHOD", "TEMPLATE_TEST_CASE", "BENCHMARK", "PYBIND11_EMBEDDED_MODULE"}
 TYPE = re.compile(r"(?:template\s*<.*?>\s*)?(?:struct|class|enum(?:\s+class)?|union)\s+(\w+)\s*(?:final\s*)?[:{;]")
 ALIAS = re.compile(r"(?:using|namespace)\s+(\w+)\s*=")
+BRACE = re.compile("[{}]")
 FUNCTION_HEAD = re.compile(r"(operator\s*\S+|~?\w+)\s*\($")
 # Folders whose libraries take sources of several folders beneath them.
 SPANNING = (
@@ -31,10 +32,12 @@ VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|\{|;)")
 def anonymous_bodies(code: str) -> Iterator[tuple[int, str]]:
     """The insides of `namespace { … }`, each with the line it begins on."""
     for found in re.finditer(r"\bnamespace\s*\{", code):
-        depth, at = 1, found.end()
-        while depth and at < len(code):
-            depth += {"{": 1, "}": -1}.get(code[at], 0)
-            at += 1
+        depth, at = 1, len(code)
+        for brace in BRACE.finditer(code, found.end()):
+            depth += 1 if brace.group() == "{" else -1
+            if depth == 0:
+                at = brace.end()
+                break
         yield code.count("\n", 0, found.end()) + 1, code[found.end() : at - 1]
 
 
