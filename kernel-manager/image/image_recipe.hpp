@@ -26,12 +26,17 @@ struct Copy {
     bool operator==(const Copy&) const = default;
 };
 
-struct Recipe {
+/// By what an image is found.
+struct RecipeKey {
     Kind kind = Kind::kEnvironment;
     std::string fingerprint;  // 64 hexadecimal digits: of what goes in, as it is now
     /// 64 hexadecimal digits: of where it comes from. An image of the same origin and another
     /// fingerprint is an older state of the same environment. Empty: not told.
     std::string origin;
+};
+
+/// By what an image is made, too.
+struct Recipe : RecipeKey {
     std::vector<Copy> copies;
 };
 
@@ -41,20 +46,8 @@ struct Addition {
     std::string target;  // relative to the image
 };
 
-/// Where the environment's parts are on the host; "" in front of system paths but in tests.
-struct EnvironmentSources {
-    std::string root;                      // in front of /usr, /etc and /var
-    std::string python_environment;        // a virtual environment
-    std::vector<std::string> packages;     // Debian's, and what they need
-    std::vector<Addition> additions = {};  // programs and packages of languages
-};
-
-/// The Debian packages of a session by default: a shell and its tools, Python, C and C++ compilers,
-/// git, curl, certificates, fonts.
-const std::vector<std::string>& default_packages();
-
-/// By package where dpkg knows them; on other systems all of /usr/bin, /usr/lib and some data.
-Result<Recipe> environment_recipe(const EnvironmentSources& sources);
+/// Adds a step for each.
+void copy_additions(const std::vector<Addition>& additions, Recipe& recipe);
 
 /// The Python kernel's program and the folder of its package, and what other kernels are.
 Result<Recipe> programs_recipe(

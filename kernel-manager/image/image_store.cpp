@@ -155,7 +155,7 @@ Result<std::vector<StoredImage>> Store::list() const {
     return images;
 }
 
-Status Store::note_recipe(const ImageRecord& record, const Recipe& recipe) {
+Status Store::note_recipe(const ImageRecord& record, const RecipeKey& recipe) {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     const std::string place = directory_of(record);
     BOOST_OUTCOME_TRY(ImageRecord now, load_record(place));
@@ -164,7 +164,7 @@ Status Store::note_recipe(const ImageRecord& record, const Recipe& recipe) {
 }
 
 Result<std::optional<ImageRecord>> Store::find_same_origin(
-    const Recipe& recipe, Format format) const {
+    const RecipeKey& recipe, Format format) const {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     BOOST_OUTCOME_TRY(const auto found, records());
     std::optional<ImageRecord> newest;
@@ -177,7 +177,7 @@ Result<std::optional<ImageRecord>> Store::find_same_origin(
     return newest;
 }
 
-Result<std::optional<ImageRecord>> Store::find(const Recipe& recipe, Format format) const {
+Result<std::optional<ImageRecord>> Store::find(const RecipeKey& recipe, Format format) const {
     BOOST_OUTCOME_TRY(const UniqueFd held, lock(kListLock));
     BOOST_OUTCOME_TRY(const auto found, records());
     for (const ImageRecord& record : found) {

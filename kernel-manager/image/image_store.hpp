@@ -39,11 +39,12 @@ class Store {
     Result<std::vector<StoredImage>> list() const;
 
     /// The newest image of this recipe and format, or nullopt.
-    Result<std::optional<ImageRecord>> find(const Recipe& recipe, Format format) const;
+    Result<std::optional<ImageRecord>> find(const RecipeKey& recipe, Format format) const;
     /// The image is what this recipe gives, too.
-    Status note_recipe(const ImageRecord& record, const Recipe& recipe);
+    Status note_recipe(const ImageRecord& record, const RecipeKey& recipe);
     /// The newest image of this recipe's origin, whatever its fingerprint is, or nullopt.
-    Result<std::optional<ImageRecord>> find_same_origin(const Recipe& recipe, Format format) const;
+    Result<std::optional<ImageRecord>> find_same_origin(
+        const RecipeKey& recipe, Format format) const;
     /// kNotFound if there is none; digest may be the beginning of one, with or without "sha256:",
     /// if only one image has it (kConflict else).
     Result<ImageRecord> find(const std::string& digest, std::optional<Kind> kind) const;

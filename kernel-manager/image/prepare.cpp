@@ -29,7 +29,7 @@ Result<std::optional<ImageInUse>> use_if_whole(
 }
 
 Result<std::optional<ImageInUse>> use_if_there(
-    Store& store, const Recipe& recipe, Format format, const Progress& progress) {
+    Store& store, const RecipeKey& recipe, Format format, const Progress& progress) {
     BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
     BOOST_OUTCOME_TRY(auto used, use_if_whole(store, found, progress));
     if (used && !used->record.comes_from(recipe.origin) && !recipe.origin.empty()) {
@@ -38,23 +38,6 @@ Result<std::optional<ImageInUse>> use_if_there(
         (void)store.note_recipe(used->record, recipe).has_value();
     }
     return used;
-}
-
-Result<ImageInUse> find_or_make(
-    Store& store,
-    const Recipe& recipe,
-    Format format,
-    const std::string& title,
-    const Progress& progress) {
-    BOOST_OUTCOME_TRY(auto there, use_if_there(store, recipe, format, progress));
-    if (there) {
-        return std::move(*there);
-    }
-    if (!title.empty()) {
-        progress(title);
-    }
-    BOOST_OUTCOME_TRY(const auto made, store.build(recipe, format, progress));
-    return store.use(made);
 }
 
 sandbox::PrivateImage describe(const ImageInUse& image) {
@@ -73,6 +56,31 @@ Result<Recipe> make_programs_recipe(const Sources& sources) {
         sources.kernel_program, sources.python_package_dir, sources.program_additions);
 }
 
+Result<ImageInUse> find_or_make_environment(
+    Store& store, const Sources& sources, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto key, environment_key(environment_sources(sources)));
+    BOOST_OUTCOME_TRY(auto there, use_if_there(store, key, environment_format(), progress));
+    if (there) {
+        return std::move(*there);
+    }
+    progress(
+        "making the environment image (once; half a minute to two minutes, mostly 800 to "
+        "1600 MiB)");
+    BOOST_OUTCOME_TRY(const auto made, build_environment(store, sources, progress));
+    return store.use(made);
+}
+
+Result<ImageInUse> find_or_make_programs(
+    Store& store, const Sources& sources, const Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto recipe, make_programs_recipe(sources));
+    BOOST_OUTCOME_TRY(auto there, use_if_there(store, recipe, Format::kTree, progress));
+    if (there) {
+        return std::move(*there);
+    }
+    BOOST_OUTCOME_TRY(const auto made, store.build(recipe, Format::kTree, progress));
+    return store.use(made);
+}
+
 }  // namespace
 
 std::vector<sandbox::PrivateImage> Prepared::images() const {
@@ -89,20 +97,9 @@ Result<Prepared> prepare(
         BOOST_OUTCOME_TRY(const auto pinned, store.find(*environment_digest, Kind::kEnvironment));
         BOOST_OUTCOME_TRY(prepared.environment, store.use(pinned));
     } else {
-        BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
-        BOOST_OUTCOME_TRY(
-            prepared.environment,
-            find_or_make(
-                store,
-                recipe,
-                environment_format(),
-                "making the environment image (once; half a minute to two minutes, mostly 800 to "
-                "1600 MiB)",
-                progress));
+        BOOST_OUTCOME_TRY(prepared.environment, find_or_make_environment(store, sources, progress));
     }
-    BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));
-    BOOST_OUTCOME_TRY(
-        prepared.programs, find_or_make(store, programs, Format::kTree, "", progress));
+    BOOST_OUTCOME_TRY(prepared.programs, find_or_make_programs(store, sources, progress));
     return prepared;
 }
 
@@ -112,8 +109,8 @@ Result<Prepared> find_prepared(Store& store, const Sources& sources) {
         "no image has been made of this environment yet",
         "cellkeep image build (a server that starts does it, too)");
     Prepared prepared;
-    BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
-    BOOST_OUTCOME_TRY(const auto environment, store.find(recipe, environment_format()));
+    BOOST_OUTCOME_TRY(const auto key, environment_key(environment_sources(sources)));
+    BOOST_OUTCOME_TRY(const auto environment, store.find(key, environment_format()));
     BOOST_OUTCOME_TRY(const auto programs_of, make_programs_recipe(sources));
     BOOST_OUTCOME_TRY(const auto programs, store.find(programs_of, Format::kTree));
     if (!environment || !programs) {
@@ -126,11 +123,11 @@ Result<Prepared> find_prepared(Store& store, const Sources& sources) {
 
 Result<std::optional<Prepared>> find_without_building(
     Store& store, const Sources& sources, Age age, const Progress& progress) {
-    BOOST_OUTCOME_TRY(const auto recipe, environment_recipe(environment_sources(sources)));
+    BOOST_OUTCOME_TRY(const auto key, environment_key(environment_sources(sources)));
     const Format format = environment_format();
-    BOOST_OUTCOME_TRY(auto environment, use_if_there(store, recipe, format, progress));
+    BOOST_OUTCOME_TRY(auto environment, use_if_there(store, key, format, progress));
     if (!environment && age == Age::kAny) {
-        BOOST_OUTCOME_TRY(const auto older, store.find_same_origin(recipe, format));
+        BOOST_OUTCOME_TRY(const auto older, store.find_same_origin(key, format));
         BOOST_OUTCOME_TRY(environment, use_if_whole(store, older, progress));
     }
     if (!environment) {
@@ -138,9 +135,7 @@ Result<std::optional<Prepared>> find_without_building(
     }
     Prepared prepared;
     prepared.environment = std::move(*environment);
-    BOOST_OUTCOME_TRY(const auto programs, make_programs_recipe(sources));
-    BOOST_OUTCOME_TRY(
-        prepared.programs, find_or_make(store, programs, Format::kTree, "", progress));
+    BOOST_OUTCOME_TRY(prepared.programs, find_or_make_programs(store, sources, progress));
     return std::optional(std::move(prepared));
 }
 

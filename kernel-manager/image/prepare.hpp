@@ -3,6 +3,7 @@
 // The images a server runs its sessions from: found, or made when there are none.
 #pragma once
 
+#include "kernel-manager/image/environment_recipe.hpp"
 #include "kernel-manager/image/image_recipe.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"

@@ -40,7 +40,7 @@ Status require(const std::string& path, const std::string& what, const std::stri
 }
 
 /// system_paths() from private copies: no inode of the host's. What is in them is
-/// image_recipe.cpp's.
+/// said by image_recipe.cpp and environment_recipe.cpp.
 void add_image_paths(
     const Installation& installation, const image::Prepared& images, KernelSpec& spec) {
     const auto add = [&spec](const image::ImageInUse& image, const std::string& path, bool runs) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/image_recipe.hpp"
 
+#include "kernel-manager/image/environment_recipe.hpp"
 #include "tests/unit/image/image_fixture.hpp"
 
 #include <catch2/catch.hpp>
@@ -95,6 +96,33 @@ TEST_CASE("an environment is what its packages have in /usr, and what was genera
         CHECK_FALSE(system.wants(recipe, target));
     }
     CHECK(system.wants(system.recipe({"shell", "other"}), "usr/bin/worst"));
+}
+
+TEST_CASE(
+    "an environment's key is its recipe's, and changes with what goes into the image", "[image]") {
+    const System system;
+    const auto key = [&] {
+        const auto made = environment_key({system.root, system.root + "/venv", {"shell"}});
+        REQUIRE(made.has_value());
+        const Recipe recipe = system.recipe();
+        CHECK(made.value().kind == recipe.kind);
+        CHECK(made.value().origin == recipe.origin);
+        CHECK(made.value().fingerprint == recipe.fingerprint);
+        return made.value().fingerprint;
+    };
+    const std::string first = key();
+    fs::remove(system.root + "/etc/alternatives/worst");
+    fs::create_symlink("/usr/bin/another", system.root + "/etc/alternatives/worst");
+    CHECK(key() == first);  // of no package that was asked for
+    fs::remove(system.root + "/etc/alternatives/lib.so-best");
+    fs::create_symlink("/usr/bin/sh", system.root + "/etc/alternatives/lib.so-best");
+    const std::string second = key();
+    CHECK(second != first);
+    fs::remove(system.root + "/etc/alternatives/lib.so-best");
+    fs::create_symlink("/usr/gone", system.root + "/etc/alternatives/lib.so-best");
+    CHECK(key() != second);  // the package lists it, and it is not there
+    test::write_host_file(system.root + "/etc/ssl/certs/two.pem", "certificate");
+    CHECK(key() != second);
 }
 
 TEST_CASE("a recipe can be carried out", "[image]") {
