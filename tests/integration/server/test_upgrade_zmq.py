@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR2 while Jupyter clients are connected over ZeroMQ: jupyter_client's own, which connect again by
-themselves and are told nothing."""
+themselves and are told nothing.
+
+What a client sends to a connection that has just ended is lost (decision 25): no test asks before the client's
+shell socket is connected again, but for the one about that.
+"""
 
 import asyncio
+import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import zmq
+import zmq.utils.monitor
 from jupyter_client.asynchronous import AsyncKernelClient
 
 from harness import LEAN, Client, Server, Session, stream_text, wait_until
@@ -16,7 +24,39 @@ from upgrades import BARE, SECONDS_MAX, Asked, Place, news
 
 pytestmark = pytest.mark.both_modes
 
-Attach = Callable[[Session], Client]
+class Returning(Client):
+    """Knows when its requests have a connection again."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.shell: zmq.Socket = self.kernel.shell_channel.socket
+        self.connections = self.shell.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+
+    def wait_until_back(self) -> None:
+        """Once for each upgrade."""
+        assert self.connections.poll(1000 * SECONDS_MAX), "no connection"
+        zmq.utils.monitor.recv_monitor_message(self.connections)
+
+    def close(self) -> None:
+        self.shell.disable_monitor()
+        self.connections.close(linger=0)
+        super().close()
+
+
+Attach = Callable[[Session], Returning]
+
+
+@pytest.fixture
+def attach() -> Iterator[Attach]:
+    clients: list[Returning] = []
+
+    def make(session: Session) -> Returning:
+        clients.append(Returning(session))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
 
 
 @pytest.fixture(scope="module", params=["ipc", "tcp"])
@@ -25,9 +65,11 @@ def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[
         yield running
 
 
-def upgrade(server: Server) -> None:
+def upgrade(server: Server, *clients: Returning) -> None:
     asked = Asked(server)
     asked.wait_until_served()
+    for client in clients:
+        client.wait_until_back()
     assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
 
 
@@ -62,7 +104,7 @@ def test_clients_go_on_after_several_upgrades(
     session.execute("x = 0")
     text = file_of(session)
     for turn in range(1, 5):
-        upgrade(server)
+        upgrade(server, one, two)
         for client in (one, two):  # as front ends that read all the time
             client.wait_for_output("iopub_welcome")
         check_run(one, str(2 * turn - 1))
@@ -116,34 +158,94 @@ def test_an_asyncio_client_goes_on(server: Server, session: Session) -> None:
 COUNT = "n = globals().get('n', 0) + 1\nn"
 
 
-def test_requests_in_the_pause_run_once(server: Server, session: Session, attach: Attach) -> None:
-    """Sent at any moment of it, several at once, and the next ones as soon as these are answered."""
-    kernel = attach(session).kernel
-    values: list[int] = []
+def is_taken_over(asked: Asked) -> bool:
+    return any(one["outcome"] == "taken_over" for one in news(asked.server)[asked.before :])
 
-    def ask() -> None:
-        these = [kernel.execute(COUNT) for _ in range(3)]
-        results: dict[str, list[int]] = {request: [] for request in these}
-        idle: list[str] = []
-        while len(idle) < len(these):
-            message = kernel.get_iopub_msg(timeout=SECONDS_MAX)
-            request = message["parent_header"].get("msg_id")
-            if message["msg_type"] == "execute_result":
-                results[request].append(int(message["content"]["data"]["text/plain"]))
-            elif message["content"].get("execution_state") == "idle" and request in results:
-                idle.append(request)
-        replies = [kernel.get_shell_msg(timeout=SECONDS_MAX) for _ in these]
-        assert [reply["parent_header"]["msg_id"] for reply in replies] == these == idle
-        assert {reply["content"]["status"] for reply in replies} == {"ok"}
-        values.extend(value for request in these for value in results[request])
 
+class Answers:
+    """What comes of a client's requests: the value of each that has run, in the order in which they did."""
+
+    def __init__(self, client: Returning) -> None:
+        self.kernel = client.kernel
+        self.values: dict[str, int] = {}
+        self.idle: list[str] = []
+        self.replies: list[str] = []
+
+    def read(self, seconds: float) -> bool:
+        """The next message; False if there is none by then."""
+        try:
+            message = self.kernel.get_iopub_msg(timeout=seconds)
+        except queue.Empty:
+            return False
+        request = message["parent_header"].get("msg_id")
+        if message["msg_type"] == "execute_result":
+            assert request not in self.values
+            self.values[request] = int(message["content"]["data"]["text/plain"])
+        elif message["content"].get("execution_state") == "idle" and request in self.values:
+            self.idle.append(request)
+        return True
+
+    def read_until_idle(self, request: str) -> None:
+        deadline = time.monotonic() + SECONDS_MAX
+        while request not in self.idle:
+            assert time.monotonic() < deadline, f"{request}: {self.values}"
+            self.read(1)
+
+    def check(self) -> None:
+        for _ in self.idle[len(self.replies) :]:
+            reply = self.kernel.get_shell_msg(timeout=SECONDS_MAX)
+            assert reply["content"]["status"] == "ok"
+            self.replies.append(reply["parent_header"]["msg_id"])
+        assert self.replies == self.idle == list(self.values)
+        assert list(self.values.values()) == list(range(1, len(self.values) + 1))
+
+
+def test_requests_that_wait_for_the_end_of_the_pause_run_once(
+    server: Server, session: Session, attach: Attach
+) -> None:
+    """A question that nobody has answered yet keeps the server in its pause."""
+    kernel = (client := attach(session)).kernel
+    asking = attach(server.create())
+    answers = Answers(client)
+    sent: list[str] = []
+    for _ in range(3):
+        asking.kernel.execute("input()", allow_stdin=True)
+        asking.kernel.get_stdin_msg(timeout=SECONDS_MAX)
+        asked = Asked(server)
+        # As long as the pause has not begun, each is answered.
+        while len(set(sent) - set(answers.idle)) < 5:
+            sent.append(kernel.execute(COUNT))
+            # What was sent before this on another socket is with the server when this is answered.
+            kernel.control_channel.send(kernel.session.msg("kernel_info_request"))
+            kernel.get_control_msg(timeout=SECONDS_MAX)
+            while answers.read(0.1):
+                pass
+        asking.kernel.input("go on")
+        asked.wait_until_served()
+        asking.wait_until_back()
+        asking.wait_for_output("iopub_welcome")  # as a front end that reads all the time
+        client.wait_until_back()
+        answers.read_until_idle(sent[-1])
+    answers.check()
+    assert answers.idle == sent
+
+
+def test_a_request_at_any_moment_runs_once_or_never(
+    server: Server, session: Session, attach: Attach
+) -> None:
+    """Several at once, and the next ones as soon as these are answered: some come when the server leaves."""
+    kernel = (client := attach(session)).kernel
+    answers = Answers(client)
     for _ in range(5):
         asked = Asked(server)
-        while not any(each["outcome"] == "taken_over" for each in news(server)[asked.before :]):
-            ask()
+        while not is_taken_over(asked):
+            these = [kernel.execute(COUNT) for _ in range(3)]
+            while not is_taken_over(asked) and not set(these) <= set(answers.idle):
+                answers.read(1)
         asked.wait_until_served()
-        ask()
-    assert values == list(range(1, len(values) + 1))
+        client.wait_until_back()
+        answers.read_until_idle(kernel.execute(COUNT))
+    answers.check()
 
 
 def test_what_runs_is_waited_for_and_a_question_is_answered(
@@ -206,8 +308,8 @@ def test_a_client_that_looks_for_output_late_finds_it(
     server: Server, session: Session, attach: Attach
 ) -> None:
     """libzmq subscribes again when the client looks at its socket: this one waits for the answer first."""
-    kernel = attach(session).kernel
-    upgrade(server)
+    kernel = (client := attach(session)).kernel
+    upgrade(server, client)
     reply = kernel.execute("print('kept')", reply=True, timeout=SECONDS_MAX)
     assert reply["content"]["status"] == "ok"
     while True:
@@ -262,19 +364,20 @@ def test_a_program_that_knows_no_such_clients_waits_for_them(
 def test_after_a_failed_exec_clients_go_on(mode: str, place: Place) -> None:
     with ModeServer(mode, *LEAN, *BARE) as server:
         session = server.create()
-        client = Client(session)
+        client = Returning(session)
         assert client.value("x = 41; x") == "41"
         text = file_of(session)
         before = server.record["started_at"]
         # It passes the check and is gone.
         place.put_script(f'{place.real} "$@"', f"rm -f {place.path}")
         Asked(server).wait("failed")
+        client.wait_until_back()
         assert client.value("x + 1") == "42"
         assert file_of(session) == text
         server.attach()
         assert server.record["started_at"] != before
         place.put_program()
-        upgrade(server)
+        upgrade(server, client)
         assert client.value("x + 2") == "43"
         client.close()
 
@@ -282,8 +385,8 @@ def test_after_a_failed_exec_clients_go_on(mode: str, place: Place) -> None:
 def test_nothing_is_left_behind(mode: str, place: Place) -> None:
     with ModeServer(mode, *LEAN, *BARE) as server:
         session = server.create()
-        client = Client(session)
-        upgrade(server)
+        client = Returning(session)
+        upgrade(server, client)
         assert client.value("1") == "1"
         client.close()
         folders = [Path(session.info["connection_file"]).parent, *server.socket_folders]

@@ -3,7 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 namespace cellkeep::jupyter::test {
@@ -54,6 +57,48 @@ std::optional<Frames> try_receive_frames(zmq::socket_t& socket) {
     return frames;
 }
 
+ConnectionWatch::ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket)
+    : events_(context, zmq::socket_type::pair) {
+    static std::atomic<int> count{0};
+    const std::string address = "inproc://connection-watch-" + std::to_string(count++);
+    const int kinds = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED;
+    REQUIRE(zmq_socket_monitor(socket.handle(), address.c_str(), kinds) == 0);
+    events_.set(zmq::sockopt::linger, 0);
+    events_.set(
+        zmq::sockopt::rcvtimeo, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
+    events_.connect(address);
+}
+
+/// zmq_socket_monitor(3): the kind in the first two bytes of a frame, and a frame with the address.
+bool ConnectionWatch::take_event(zmq::recv_flags flags) {
+    zmq::message_t frame;
+    if (!events_.recv(frame, flags)) {
+        return false;
+    }
+    std::uint16_t kind = 0;
+    REQUIRE(frame.size() >= sizeof(kind));
+    std::memcpy(&kind, frame.data(), sizeof(kind));
+    connected_ = kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    while (frame.more()) {
+        REQUIRE(events_.recv(frame, zmq::recv_flags::none));
+    }
+    return true;
+}
+
+void ConnectionWatch::wait_until_ended() {
+    while (take_event(zmq::recv_flags::dontwait)) {
+    }
+    while (connected_) {
+        REQUIRE(take_event(zmq::recv_flags::none));
+    }
+}
+
+void ZmqTestClient::wait_until_parted() {
+    for (ConnectionWatch& watch : watches_) {
+        watch.wait_until_ended();
+    }
+}
+
 ZmqTestClient::ZmqTestClient(zmq::context_t& context, const std::string& connection_file)
     : info(load(connection_file)),
       shell(context, zmq::socket_type::dealer),
@@ -71,6 +116,9 @@ ZmqTestClient::ZmqTestClient(zmq::context_t& context, const std::string& connect
     }
     for (zmq::socket_t* socket : {&shell, &control, &stdin_socket, &iopub, &heartbeat}) {
         socket->set(zmq::sockopt::linger, 0);
+    }
+    for (zmq::socket_t* socket : {&shell, &control, &stdin_socket, &heartbeat}) {
+        watches_.emplace_back(context, *socket);
     }
     shell.connect(info.endpoint(info.shell_port));
     control.connect(info.endpoint(info.control_port));

@@ -16,6 +16,7 @@
 #include <zmq.hpp>
 
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,21 @@ using Frames = std::vector<std::string>;
 void send_frames(zmq::socket_t& socket, const Frames& frames);
 std::optional<Frames> try_receive_frames(zmq::socket_t& socket);
 
+/// Whether a socket has a connection: what is sent to one that has just ended is lost.
+class ConnectionWatch {
+ public:
+    /// The socket may be closed before this.
+    ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket);
+    /// If there is a connection, waits for its end.
+    void wait_until_ended();
+
+ private:
+    bool take_event(zmq::recv_flags flags);
+
+    zmq::socket_t events_;
+    bool connected_ = false;
+};
+
 class ZmqTestClient {
  public:
     ZmqTestClient(zmq::context_t& context, const std::string& connection_file);
@@ -46,6 +62,8 @@ class ZmqTestClient {
     /// A message whose signature is right, or nothing yet. A wrong one fails the test.
     std::optional<protocol::Message> try_receive(protocol::Channel channel);
     void subscribe(const std::string& topic = "");
+    /// After the end of the server's sockets: what is sent from now on waits for the next ones.
+    void wait_until_parted();
     zmq::socket_t& socket(protocol::Channel channel);
 
     protocol::ConnectionInfo info;
@@ -59,6 +77,7 @@ class ZmqTestClient {
 
  private:
     protocol::Signer signer_;
+    std::list<ConnectionWatch> watches_;  // of the sockets that send
 };
 
 /// A front with one fake session, whose connection file a client has opened.

@@ -60,6 +60,7 @@ TEST_CASE("a client that looks late finds its output", "[jupyter][returning]") {
     wait_for_rest(stage);
     SECTION("within the bound") {
         replace(stage);
+        client.wait_until_parted();
         client.send(Channel::kShell, "execute_request");
         REQUIRE(stage.run_until([&] { return stage.session->submitted.size() == 1; }));
         CHECK_FALSE(stage.session->congested());  // it goes on
@@ -115,6 +116,7 @@ TEST_CASE("a subscriber that does not come back keeps nobody for long", "[jupyte
     bool resumed = false;
     stage.session->on_resume = [&] { resumed = true; };
     replace(stage, [&] { client.iopub.close(); });
+    client.wait_until_parted();
     client.send(Channel::kShell, "execute_request");
     client.send(Channel::kControl, "kernel_info_request");
     client.send(Channel::kStdin, "input_reply");
