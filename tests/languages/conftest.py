@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One server for all, a session per test; what was found goes into a file for table.py."""
+"""One server for all; what was found goes into a file for table.py.
+
+The tests that leave their session as it was share one, because to start R takes a second of a processor.
+"""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +11,7 @@ from pathlib import Path
 import pytest
 from languages import LANGUAGES
 
-from harness import Client, Server, Session
+from harness import LEAN, Client, Server, Session
 from language import Language
 
 FOUND = pytest.StashKey[dict[str, dict[str, str]]]()
@@ -34,14 +37,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def server(pytestconfig: pytest.Config) -> Iterator[Server]:
     offer = [each for language in chosen(pytestconfig) for each in language.serve]
-    with Server("--log-format", "text", *offer) as running:
+    with Server(*LEAN, "--log-format", "text", *offer) as running:
         yield running
+
+
+def create(server: Server, language: Language) -> Session:
+    """With time for everything on a busy machine: what ends early says so itself."""
+    return server.create(language=language.name, limits={"wall_ms": 100_000, "cpu_ms": 100_000})
 
 
 @pytest.fixture
 def session(server: Server, language: Language) -> Iterator[Session]:
-    """With time for everything on a busy machine: what ends early says so itself."""
-    created = server.create(language=language.name, limits={"wall_ms": 100_000, "cpu_ms": 100_000})
+    created = create(server, language)
+    yield created
+    assert created.delete() == 204
+
+
+@pytest.fixture(scope="session")
+def shared(server: Server, language: Language) -> Iterator[Session]:
+    """What the language's declaration defines is defined in it."""
+    created = create(server, language)
+    for cell in language.define:
+        assert created.execute(cell)["status"] == "ok", cell
     yield created
     assert created.delete() == 204
 
@@ -49,6 +66,13 @@ def session(server: Server, language: Language) -> Iterator[Session]:
 @pytest.fixture
 def client(session: Session) -> Iterator[Client]:
     attached = Client(session)
+    yield attached
+    attached.close()
+
+
+@pytest.fixture
+def shared_client(shared: Session) -> Iterator[Client]:
+    attached = Client(shared)
     yield attached
     attached.close()
 

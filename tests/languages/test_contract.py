@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 from contracts import CONTRACTS
 
-from harness import Client, Server, Session, stream_text, wait_for, wait_until
+from harness import LEAN, Client, Server, Session, stream_text, wait_for, wait_until
 from language import CSV, KEPT, LOST, UNICODE, Ends, Fails, Language, Shown, Unsupported
 from modes import has
 
@@ -80,29 +80,28 @@ def assert_shown(bundles: list[dict], shown: Shown) -> None:
         assert word in text, (media, text[:2000])
 
 
-def test_result(session: Session, language: Language) -> None:
+def test_result(shared: Session, language: Language) -> None:
     if isinstance(language.result, Unsupported):
-        assert ok(session, language.unicode)["result"] is None
+        assert ok(shared, language.unicode)["result"] is None
     shown = supported(language.result)
-    done = ok(session, shown.code)
+    done = ok(shared, shown.code)
     assert done["result"] is not None, done
     assert_shown([done["result"]], shown)
 
 
-def test_rich(session: Session, language: Language) -> None:
+def test_rich(shared: Session, language: Language) -> None:
     shown = supported(language.rich)
-    done = ok(session, shown.code)
+    done = ok(shared, shown.code)
     bundles = [each["data"] for each in done["displays"]]
     assert_shown([*bundles, done["result"] or {}], shown)
 
 
-def test_streams(session: Session, language: Language) -> None:
-    done = ok(session, supported(language.streams))
+def test_streams(shared: Session, language: Language) -> None:
+    done = ok(shared, supported(language.streams))
     assert (done["stdout"], done["stderr"]) == ("out\n", "err\n")
 
 
 def assert_fails(session: Session, language: Language, fails: Fails) -> None:
-    define(session, language)
     done = session.execute(fails.code)
     error = done["error"]
     assert (done["status"], done["state"]) == ("error", KEPT), done
@@ -115,17 +114,17 @@ def assert_fails(session: Session, language: Language, fails: Fails) -> None:
     assert_defined(session, language)
 
 
-def test_error(session: Session, language: Language) -> None:
-    assert_fails(session, language, language.error)
+def test_error(shared: Session, language: Language) -> None:
+    assert_fails(shared, language, language.error)
 
 
-def test_syntax(session: Session, language: Language) -> None:
-    assert_fails(session, language, language.syntax)
+def test_syntax(shared: Session, language: Language) -> None:
+    assert_fails(shared, language, language.syntax)
 
 
-def test_unicode(session: Session, language: Language) -> None:
-    assert UNICODE in said(ok(session, language.unicode))
-    done = ok(session, language.write.replace("out.csv", "tóó 漢.csv"))
+def test_unicode(shared: Session, language: Language) -> None:
+    assert UNICODE in said(ok(shared, language.unicode))
+    done = ok(shared, language.write.replace("out.csv", "tóó 漢.csv"))
     assert [artifact["path"] for artifact in done["artifacts"]] == ["tóó 漢.csv"]
 
 
@@ -225,10 +224,10 @@ def test_restart(session: Session, language: Language) -> None:
     assert_defined(session, language)
 
 
-def test_files(session: Session, language: Language) -> None:
-    done = ok(session, language.read, files=[{"path": "in.csv", "text": CSV}])
+def test_files(shared: Session, language: Language) -> None:
+    done = ok(shared, language.read, files=[{"path": "in.csv", "text": CSV}])
     assert "hello" in said(done) and done["artifacts"] == []
-    done = ok(session, language.write)
+    done = ok(shared, language.write)
     (made,) = done["artifacts"]
     digest = hashlib.sha256(CSV.encode()).hexdigest()
     assert made == {
@@ -238,22 +237,21 @@ def test_files(session: Session, language: Language) -> None:
         "sha256": digest,
         "media_type": "text/csv",
     }
-    assert session.server.get(f"{session.path}/files/out.csv").text == CSV
+    assert shared.server.get(f"{shared.path}/files/out.csv").text == CSV
 
 
-def test_stdin(session: Session, language: Language, client: Client) -> None:
+def test_stdin(shared: Session, language: Language, shared_client: Client) -> None:
     code = supported(language.stdin)
-    assert f"one {UNICODE}" in said(ok(session, code, stdin=f"one\n{UNICODE}\n"))
+    assert f"one {UNICODE}" in said(ok(shared, code, stdin=f"one\n{UNICODE}\n"))
     # The same from a Jupyter client that is asked.
     answers = iter(["three", "four"])
-    reply, outputs = client.run(
-        code, allow_stdin=True, stdin_hook=lambda _: client.kernel.input(next(answers))
+    reply, outputs = shared_client.run(
+        code, allow_stdin=True, stdin_hook=lambda _: shared_client.kernel.input(next(answers))
     )
     assert reply["status"] == "ok" and "three four" in stream_text(outputs), reply
     # Without standard input the cell does not wait, and the next request is not taken for input.
-    assert "one" not in said(session.execute(code, stdin=""))
-    define(session, language)
-    assert_defined(session, language)
+    assert "one" not in said(shared.execute(code, stdin=""))
+    assert_defined(shared, language)
 
 
 def reply_to(client: Client, sent: str) -> dict:
@@ -270,18 +268,17 @@ def test_variable(server: Server, language: Language) -> None:
     assert session.delete() == 204
 
 
-def test_completion(session: Session, language: Language, client: Client) -> None:
-    define(session, language)
+def test_completion(shared: Session, language: Language, shared_client: Client) -> None:
     if isinstance(language.completion, Unsupported):
-        reply = reply_to(client, client.kernel.complete("a", 1))
+        reply = reply_to(shared_client, shared_client.kernel.complete("a", 1))
         assert (reply["status"], reply["matches"]) == ("ok", []), "supported after all"
     asked = supported(language.completion)
-    reply = reply_to(client, client.kernel.complete(asked.code, len(asked.code)))
+    reply = reply_to(shared_client, shared_client.kernel.complete(asked.code, len(asked.code)))
     start, end = reply["cursor_start"], reply["cursor_end"]
     assert reply["status"] == "ok" and 0 <= start <= end == len(asked.code), reply
     # Put in place, as a client does, it reads on from what was typed.
     assert asked.word in {asked.code[:start] + match for match in reply["matches"]}, reply
-    nothing = reply_to(client, client.kernel.complete("nothing_begins_like_this", 24))
+    nothing = reply_to(shared_client, shared_client.kernel.complete("nothing_begins_like_this", 24))
     assert (nothing["status"], nothing["matches"]) == ("ok", []), nothing
 
 
@@ -298,11 +295,10 @@ def test_completeness(session: Session, language: Language, client: Client) -> N
     assert session.execute(language.use)["status"] == "error"  # asking has run nothing
 
 
-def test_inspection(session: Session, language: Language, client: Client) -> None:
-    define(session, language)
+def test_inspection(shared: Session, language: Language, shared_client: Client) -> None:
 
     def asked(code: str) -> dict:
-        return reply_to(client, client.kernel.inspect(code, len(code)))
+        return reply_to(shared_client, shared_client.kernel.inspect(code, len(code)))
 
     nothing = asked("nothing_is_called_like_this")
     assert nothing["status"] == "ok", nothing
@@ -316,7 +312,7 @@ def test_inspection(session: Session, language: Language, client: Client) -> Non
 
 def test_freezing(language: Language) -> None:
     supported(language.freezing)
-    with Server("--log-format", "text", "--freeze-after", "1", *language.serve) as server:
+    with Server(*LEAN, "--log-format", "text", "--freeze-after", "1", *language.serve) as server:
         session = server.create(language=language.name)
         if not has(session, "freeze"):
             pytest.skip("this host gives this user no cgroup to freeze")
@@ -326,11 +322,11 @@ def test_freezing(language: Language) -> None:
         assert session.delete() == 204
 
 
-def test_isolation(server: Server, session: Session) -> None:
+def test_isolation(server: Server, shared: Session) -> None:
     python = server.create()
     ours, theirs = (
         {control["name"]: control["state"] for control in each.info["isolation"]["controls"]}
-        for each in (session, python)
+        for each in (shared, python)
     )
     assert ours == theirs and ours["seccomp"] == "applied"
     assert python.delete() == 204

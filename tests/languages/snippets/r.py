@@ -27,7 +27,7 @@ LANGUAGE = Language(
     syntax=Fails("x <- 1\ny <- )", "runtime", "ERROR", "unexpected", None),
     unicode=f'cat("{UNICODE}\\n")',
     lines='cat(paste0(format(0:({count} - 1), scientific = FALSE, trim = TRUE), "\\n"), sep = "")',
-    line_count=10_000,  # the kernel's time grows with its square
+    line_count=2_000,  # the kernel's time grows with its square
     megabyte='cat(strrep("Q", {count}))',
     endless='cat("begun\\n")\nflush.console()\nwhile (TRUE) {}',
     says_begun=True,
