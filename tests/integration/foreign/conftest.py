@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server
+from harness import LEAN, Server
 
 ENVIRONMENTS = Path(__file__).parents[3] / "build" / "environments"
 KERNELS = ENVIRONMENTS / "kernels"
@@ -66,7 +66,7 @@ def specs(tmp_path_factory, program_beneath_tmp) -> Path:
 
 @pytest.fixture(scope="session")
 def server(specs):
-    with Server(*HOST, "--foreign-kernels", str(specs), "--foreign-kernels", str(SYSTEM)) as server:
+    with Server(*LEAN, *HOST, "--foreign-kernels", str(specs), "--foreign-kernels", str(SYSTEM)) as server:
         yield server
 
 

@@ -66,9 +66,9 @@ def test_errors(shared, name: str) -> None:
 
 
 @every
-def test_an_interrupt(start, name: str) -> None:
+def test_an_interrupt(shared, name: str) -> None:
     """Sent when the cell says that it has begun, however long that takes."""
-    kernel, session = KERNELS[name], start(name)
+    kernel, session = KERNELS[name], shared(name)
     assert session.execute(kernel.define)["status"] == "ok"
     events = session.events(kernel.endless)
     assert "begun" in wait_for(events, "stdout")["text"]
@@ -81,9 +81,9 @@ def test_an_interrupt(start, name: str) -> None:
 
 
 @every
-def test_a_deadline(start, name: str) -> None:
+def test_a_deadline(shared, name: str) -> None:
     """The answer is true, also if a busy machine leaves the kernel no time to obey the interrupt."""
-    kernel, session = KERNELS[name], start(name)
+    kernel, session = KERNELS[name], shared(name)
     session.execute(kernel.define)
     answer = session.execute(kernel.endless, timeout_ms=2000)
     assert answer["status"] == "timeout", answer
@@ -117,16 +117,16 @@ def test_completion_and_its_kin(shared, name: str) -> None:
 
 
 @every
-def test_the_first_question_is_answered(start, name: str) -> None:
+def test_the_first_question_is_answered(shared, name: str) -> None:
     code, answer, said = KERNELS[name].ask
-    result = start(name).execute(code, stdin=answer + "\n")
+    result = shared(name).execute(code, stdin=answer + "\n")
     assert result["status"] == "ok", result
     assert result["stdout"].endswith(said)
 
 
 @every
-def test_a_restart_gives_a_fresh_kernel(start, name: str) -> None:
-    kernel, session = KERNELS[name], start(name)
+def test_a_restart_gives_a_fresh_kernel(shared, name: str) -> None:
+    kernel, session = KERNELS[name], shared(name)
     session.execute(kernel.define)
     assert session.post("restart").status_code == 200
     assert session.execute(kernel.use[0])["status"] == "error"
@@ -134,8 +134,8 @@ def test_a_restart_gives_a_fresh_kernel(start, name: str) -> None:
 
 
 @every
-def test_a_death_is_reported_with_its_reason(start, name: str) -> None:
-    kernel, session = KERNELS[name], start(name)
+def test_a_death_is_reported_with_its_reason(shared, name: str) -> None:
+    kernel, session = KERNELS[name], shared(name)
     code, how = kernel.end
     answer = session.execute(code)
     assert (answer["status"], answer["state"]) == ("dead", "lost"), answer
@@ -149,8 +149,8 @@ def test_much_output_arrives_in_order_and_whole(start) -> None:
     assert answer["stdout"] == "".join(f"{i}\n" for i in range(20000))
 
 
-def test_output_that_the_idle_has_overtaken_is_in_its_answer(start) -> None:
-    session = start("deno")
+def test_output_that_the_idle_has_overtaken_is_in_its_answer(shared) -> None:
+    session = shared("deno")
     for number in range(10):
         code = f"for (let i = 0; i < 200; i++) console.log(i); {number}"
         answer = session.execute(code)
@@ -158,8 +158,8 @@ def test_output_that_the_idle_has_overtaken_is_in_its_answer(start) -> None:
         assert texts(answer) == [str(number)]
 
 
-def test_a_kernel_that_never_stops_talking_ends_its_cell(start) -> None:
-    session = start("deno")
+def test_a_kernel_that_never_stops_talking_ends_its_cell(shared) -> None:
+    session = shared("deno")
     answer = session.execute("const ticks = setInterval(() => console.log('tick'), 0)")
     assert answer["status"] == "ok", answer
     assert session.execute("clearInterval(ticks)")["status"] == "ok"
@@ -172,8 +172,8 @@ def test_memory_is_the_sessions(start) -> None:
     assert answer["status"] == "oom", answer
 
 
-def test_comms_pass(start) -> None:
-    client = Client(start("ipykernel"))
+def test_comms_pass(shared) -> None:
+    client = Client(shared("ipykernel"))
     try:
         reply, outputs = client.run(
             "from comm import create_comm\n"
@@ -201,8 +201,8 @@ def test_variables_reach_the_kernel(start) -> None:
     assert session.execute(code)["stdout"] == "1 /workspace/x False\n"
 
 
-def test_nothing_more_of_the_host_is_seen(start) -> None:
-    session = start("ipykernel")
+def test_nothing_more_of_the_host_is_seen(shared) -> None:
+    session = shared("ipykernel")
     # Of the home folder at most the way to a clone in it is there.
     home, clone = Path.home(), Path(__file__).parents[3]
     way = {clone.relative_to(home).parts[0]} if clone.is_relative_to(home) else set()
