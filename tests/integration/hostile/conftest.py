@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 
 from attacker import Attacker  # noqa: E402
-from harness import Server  # noqa: E402
+from harness import LEAN, Server  # noqa: E402
 from modes import MODES, ModeServer  # noqa: E402
 
 
@@ -21,7 +21,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def server(mode: str) -> Iterator[Server]:
-    with ModeServer(mode, "--log-format", "text") as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text") as running:
         yield running
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from attacker import Attacker, probe_outside
+from harness import LEAN
 from modes import ModeServer, doctor, prefix_of
 from observe import LIMITS, MEMORY_MB, PROCESSES, SEEN, Observed
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to look in
 def inside(mode: str) -> Iterator[Attacker]:
     """A session whose sandbox was made as doctor makes its own. A sandbox that a zygote made differs in
     its network and in the parent of its pid 1 (SECURITY.md, section 16)."""
-    with ModeServer(mode, "--log-format", "text", "--no-zygotes") as server:
+    with ModeServer(mode, "--log-format", "text", "--no-zygotes", "--prespawn-count", "0") as server:
         yield Attacker(server, limits=LIMITS)
 
 
@@ -153,7 +154,7 @@ def test_without_a_waiver_a_missing_control_refuses_the_session_by_name(mode: st
     missing = [row["name"] for row in doctor(mode)["controls"] if row["state"] != "applied"]
     missing = [name for name in missing if name != image]
     server = ModeServer(mode)
-    server.arguments = ("--log-format", "text", f"--allow-degraded={image}")
+    server.arguments = (*LEAN, "--log-format", "text", f"--allow-degraded={image}")
     with server:
         answer = server.post("/v1/sessions")
         assert answer.status_code == (503 if missing else 201), answer.text

@@ -73,9 +73,9 @@ HOPELESS: dict[str, tuple[list[str], str]] = {
 
 
 def server_without(mode: str, before: list[str], *waived: str) -> Server:
-    # Without zygotes, as doctor makes its sandbox.
+    # Without zygotes, as doctor makes its sandbox; a spare would be an interpreter that nobody uses.
     degraded = (f"--allow-degraded={name}" for name in waived)
-    server = Server("--log-format", "text", "--no-zygotes", *degraded)
+    server = Server("--log-format", "text", "--no-zygotes", "--prespawn-count", "0", *degraded)
     server.prefix = [*before, *prefix_of(mode)]
     give_to(mode, Path(server.folder.name))
     return server
@@ -200,7 +200,7 @@ def test_root_of_a_container_counts_as_an_ordinary_user(user: str) -> None:
     # No image has been made for it; an ordinary user's root has no cgroup either.
     assert set(now) <= {*NO_CGROUPS, "private_image"}
     degraded = (f"--allow-degraded={name}" for name in now)
-    server = Server("--log-format", "text", "--no-zygotes", *degraded)
+    server = Server("--log-format", "text", "--no-zygotes", "--prespawn-count", "0", *degraded)
     server.prefix = before
     give_to(user, Path(server.folder.name))
     with server:
