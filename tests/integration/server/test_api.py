@@ -6,8 +6,6 @@ import threading
 
 from harness import Server, Session
 
-LIBRARIES = True
-
 
 def test_a_session_says_what_it_is(server: Server, session: Session) -> None:
     info = session.info

@@ -14,8 +14,6 @@ from jupyter_client import BlockingKernelClient
 
 from harness import Server, Session, binary, wait_until
 
-LIBRARIES = True
-
 
 def cellkeep(*arguments: object) -> subprocess.CompletedProcess:
     return subprocess.run(
@@ -187,7 +185,7 @@ def test_run_on_a_server_keeps_the_session_with_keep_session(server: Server, tmp
 
 @pytest.mark.parametrize("transport", ["tls", "unix"])
 def test_run_and_connect_speak_what_the_server_speaks(transport: str, tmp_path: Path) -> None:
-    arguments = ["--no-zygotes", "--base-url", "/below"]
+    arguments = ["--no-zygotes", "--prespawn-count", "0", "--base-url", "/below"]
     if transport == "tls":
         certificate, key = make_certificate(tmp_path)
         arguments += ["--tls-cert", str(certificate), "--tls-key", str(key)]

@@ -15,11 +15,10 @@ from jupyter_client import AsyncKernelClient, KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from harness import Client, Server, Session, stream_text
+from harness import LEAN, Client, Server, Session, stream_text
 
 Attach = Callable[[Session], Client]
 
-LIBRARIES = True
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.show()"
 
 
@@ -200,7 +199,7 @@ def test_a_client_with_another_key_is_never_answered(session: Session) -> None:
 
 
 def test_a_session_over_tcp() -> None:
-    with Server("--zmq-transport", "tcp", "--log-format", "text") as server:
+    with Server(*LEAN, "--zmq-transport", "tcp", "--log-format", "text") as server:
         session = server.create()
         connection = json.loads(Path(session.info["connection_file"]).read_text(encoding="utf-8"))
         assert connection["transport"] == "tcp" and connection["ip"] == "127.0.0.1"
