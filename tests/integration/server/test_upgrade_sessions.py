@@ -130,7 +130,7 @@ def test_what_a_session_can_do_it_can_do_afterwards(server: Server) -> None:
             assert session.post("interrupt").status_code == 204
         if event["type"] == "finished":
             assert event["execution"]["status"] == "interrupted", event
-    assert session.execute("while True: pass")["error"]["kind"] == "wall_timeout"
+    assert session.execute("import time; time.sleep(600)")["error"]["kind"] == "wall_timeout"
     assert server.request("PUT", session.path + "/files/a.txt", data=b"text").ok
     assert session.value("open('a.txt').read()") == "'text'"
     made = session.execute("open('b.txt', 'w').write('b')")
@@ -347,7 +347,7 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
             session.execute("x += 1")
         wait_until(lambda: kinds_of(server.process.pid) != [], SECONDS_MAX, "it serves")
         before = kinds_of(server.process.pid)
-        for _ in range(10):
+        for _ in range(5):
             upgrade(server)
             for session in sessions:
                 session.execute("x += 1")
@@ -356,7 +356,7 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
             SECONDS_MAX,
             f"as many descriptors as before: {before}",
         )
-        assert [session.value("x") for session in sessions] == ["12"] * 3
+        assert [session.value("x") for session in sessions] == ["7"] * 3
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="other users' descriptors are seen by root alone")
