@@ -15,7 +15,8 @@ def is_frozen(session: Session) -> bool:
 
 
 def wait_for_freeze(session: Session) -> None:
-    wait_until(lambda: is_frozen(session), PATIENCE_SECONDS, "frozen")
+    # It takes a second or more, and each question costs what some milliseconds of work do.
+    wait_until(lambda: is_frozen(session), PATIENCE_SECONDS, "frozen", between_most=0.2)
     wait_until(lambda: stands_still(session), PATIENCE_SECONDS, "standing still")
 
 

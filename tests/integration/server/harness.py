@@ -43,14 +43,16 @@ def image_directory() -> str:
     return os.environ.get("CELLKEEP_IMAGE_DIR") or f"{cache}/cellkeep/images"
 
 
-def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+def wait_until(
+    condition: Callable[[], bool], seconds: float, what: str, between_most: float = 0.05
+) -> None:
     """Looks again and again, because no event reports the end of other processes and cgroups."""
     deadline = time.monotonic() + seconds
     pause, between = threading.Event(), 0.005
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
         pause.wait(between)
-        between = min(between * 1.5, 0.05)  # to look costs as much as what is waited for
+        between = min(between * 1.5, between_most)  # to look costs as much as what is waited for
 
 
 def where_it_stands(process: psutil.Process) -> str:
@@ -227,6 +229,7 @@ class Server:
             finally:
                 session.delete()
 
+        self.wait_until_ready()  # to ask costs less than a session
         wait_until(is_warm, READY_SECONDS_MAX, "sessions are warm")
 
     def wait_until_ready(self) -> None:

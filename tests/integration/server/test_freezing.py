@@ -26,7 +26,7 @@ WITHHOLD = [sys.executable, "-B", str(Path(__file__).parents[1] / "hostile/withh
 
 @pytest.fixture(scope="module")
 def server(mode: str) -> Iterator[Server]:
-    with ModeServer(mode, "--log-format", "text", "--freeze-after", "1") as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text", "--freeze-after", "1") as running:
         yield running
 
 
