@@ -33,8 +33,9 @@ import pytest
         "for (;;) console.log('flood'.repeat(1000))",
     ],
 )
-def test_whatever_it_does(js, code):
-    js.run("let kept = 1; let n = 0; const timer = setInterval(() => { n++ }, 1)")
+def test_whatever_it_does(shared, code):
+    js = shared
+    assert js.run("let kept = 1; let n = 0; const timer = setInterval(() => { n++ }, 1)").ok
     start = "" if "started" in code else "console.log('started');"
     js.begin(f"kept = 2; {start}\n{code}", allow_stdin=True)
     js.until("started")
