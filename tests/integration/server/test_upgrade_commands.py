@@ -175,7 +175,7 @@ def test_what_waits_for_a_command_passes_up_to_its_bound(server: Server, session
 def test_an_end_in_the_exchange_is_told_once(server: Server) -> None:
     dice = random.Random(7)
     sessions = [server.create() for _ in range(2)]
-    for _ in range(4):
+    for _ in range(2):
         begun = []
         for number in range(14):  # fewer than are remembered when they have ended
             for session in sessions:
