@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import requests
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,7 +130,7 @@ def test_the_example_of_a_token_file(tmp_path: Path) -> None:
         ["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     token = done.stdout.strip()
-    with Server("--log-format", "text", "--token-file", str(tmp_path / "tokens.json")) as server:
+    with Server(*LEAN, "--log-format", "text", "--token-file", str(tmp_path / "tokens.json")) as server:
         answer = requests.post(
             f"{server.url}/v1/sessions", headers={"Authorization": f"Bearer {token}"}, timeout=60
         )

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 from cellkeep import Client, Session
 
@@ -14,7 +14,7 @@ from cellkeep import Client, Session
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     inputs = tmp_path_factory.mktemp("inputs")
     (inputs / "big.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with Server("--log-format", "text", "--inputs", str(inputs)) as running:
+    with Server(*LEAN, "--log-format", "text", "--inputs", str(inputs)) as running:
         kept = {name: os.environ.get(name) for name in ("CELLKEEP_URL", "CELLKEEP_TOKEN")}
         os.environ.update(CELLKEEP_URL=running.url, CELLKEEP_TOKEN=TOKEN)
         yield running

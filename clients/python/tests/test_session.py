@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 from cellkeep import (
     CellkeepError,
@@ -130,7 +130,7 @@ def test_one_key_is_one_run(session: Session) -> None:
 
 def test_a_run_without_a_session_and_a_server_by_its_socket(tmp_path_factory) -> None:
     path = tmp_path_factory.mktemp("s") / "ck.sock"
-    with Server("--listen", f"unix:{path}"):
+    with Server(*LEAN, "--listen", f"unix:{path}"):
         with Client(f"unix:{path}", TOKEN) as client:
             result = client.run("input()", stdin="by the socket\n")
             assert result.text == "'by the socket'"
