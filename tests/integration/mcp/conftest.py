@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 # The official npm packages, and the Node.js that they need.
 PACKAGES = Path(__file__).parents[3] / "build/environments/mcp-node/node_modules"
@@ -22,7 +22,7 @@ Use = Callable[[Client], Awaitable[None]]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+    with Server(*LEAN, "--log-format", "text") as running:
         yield running
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server, Session, wait_until
+from harness import LEAN, Server, Session, wait_until
 from projects import BUILT, PROJECTS, REFUSED, build_arguments
 from wheels import Environments
 
@@ -19,7 +19,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Environments:
 
 @pytest.fixture(scope="module")
 def server(environments: Environments) -> Iterator[Server]:
-    running = Server("--log-format", "text")
+    running = Server(*LEAN, "--log-format", "text")
     running.environment = environments.variables
     with running:
         yield running

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Server, Session, binary
+from harness import LEAN, Server, Session, binary
 from screen import Screen
 
 COLUMNS, ROWS = 100, 30
@@ -22,7 +22,7 @@ Open = Callable[..., Screen]
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     host = ("--image", "host", "--allow-degraded", "private_image")
-    with Server("--log-format", "text", *host) as running:
+    with Server(*LEAN, "--log-format", "text", *host) as running:
         yield running
 
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from harness import Server, Session
+from harness import LEAN, Server, Session
 
 ROOT = Path(__file__).parents[3]
 TABLE = "application/vnd.cellkeep.table+json"
@@ -14,7 +14,7 @@ ENDLESS = "SELECT count(*) FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9"
 
 @pytest.fixture(scope="module")
 def server():
-    with Server() as server:
+    with Server(*LEAN) as server:
         yield server
 
 
