@@ -78,6 +78,8 @@ class ChannelsClient:
             timeout=PATIENCE_SECONDS,
             subprotocols=[V1] if self.v1 else None,
             header=[f"Authorization: token {TOKEN}"],
+            # To decode the text does that as well; this is a loop in Python over its bytes.
+            skip_utf8_validation=True,
         )
         assert self.socket.getsubprotocol() == (V1 if self.v1 else None)
         return self

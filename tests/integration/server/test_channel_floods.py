@@ -12,17 +12,18 @@ import websockets.asyncio.client
 from channels_client import V1, ChannelsClient, pack_v1, types, unpack_v1
 from harness import TOKEN, Server, Session
 
-# More than the buffers of both sockets hold; clients in Python read some thousands a second.
-SOME = 30_000
-MANY = int(os.environ.get("CELLKEEP_FLOOD_MESSAGES", SOME))
+# More than the buffers of both sockets hold, and than a journal keeps: by their number, and by their bytes.
+# Clients in Python read some thousands a second.
+MANY = int(os.environ.get("CELLKEEP_FLOOD_MESSAGES", 30_000))
+SOME, WIDE = 12_000, 1_000
 
 
-def flood(count: int) -> str:
-    """One message each: text of a stream would be joined."""
+def flood(count: int, width: int = 0) -> str:
+    """One message each: text of a stream would be joined. Blanks fill it up to the width."""
     return f"""
 from IPython.display import publish_display_data
 for number in range({count}):
-    publish_display_data({{"text/plain": str(number)}})
+    publish_display_data({{"text/plain": str(number).ljust({width})}})
 """
 
 
@@ -61,7 +62,7 @@ def test_none_of_many_messages_is_lost_to_a_client_that_pauses(client: ChannelsC
 
 
 def read_half_of_the_flood(client: ChannelsClient) -> tuple[str, list[int]]:
-    request = client.execute(flood(SOME))
+    request = client.execute(flood(SOME, WIDE))
     seen: list[int] = []
     while len(seen) < SOME // 2:
         seen += numbers([client.receive()])
@@ -106,10 +107,10 @@ def test_coming_back_again_and_again_loses_and_doubles_nothing(session: Session)
 
 def test_a_slow_client_and_a_fast_one(session: Session) -> None:
     with ChannelsClient(session).connect() as fast, ChannelsClient(session).connect() as slow:
-        request = fast.execute(flood(20_000))
-        assert numbers(fast.receive_until_idle(request)) == list(range(20_000))
+        request = fast.execute(flood(SOME, WIDE))
+        assert numbers(fast.receive_until_idle(request)) == list(range(SOME))
         # The fast one has everything before the slow one has read a single message.
-        assert numbers(slow.receive_until_idle(request)) == list(range(20_000))
+        assert numbers(slow.receive_until_idle(request)) == list(range(SOME))
 
 
 def test_a_reader_of_everything_gets_everything_in_both_libraries(session: Session) -> None:
@@ -121,7 +122,7 @@ def test_a_reader_of_everything_gets_everything_in_both_libraries(session: Sessi
         async with websockets.asyncio.client.connect(
             url, subprotocols=[V1], additional_headers=headers, max_size=None
         ) as socket:
-            content = {"code": flood(SOME), "silent": False}
+            content = {"code": flood(SOME, WIDE), "silent": False}
             message = client.message("execute_request", content)
             await socket.send(pack_v1("shell", message, []))
             messages: list[dict] = []
