@@ -90,20 +90,6 @@ TEST_CASE("a client that is connected goes on, over and over", "[jupyter][passin
     CHECK(stage.log.empty());
 }
 
-TEST_CASE("a heart beats again", "[jupyter][passing]") {
-    Stage stage;
-    ZmqTestClient client(stage.context, stage.session->connection_file);
-    const auto beats = [&] { return try_receive_frames(client.heartbeat).has_value(); };
-    send_frames(client.heartbeat, {"one"});
-    REQUIRE(stage.run_until(beats));
-    // It is sent while no front is there.
-    replace(stage, [&] {
-        client.wait_until_parted();
-        send_frames(client.heartbeat, {"two"});
-    });
-    CHECK(stage.run_until(beats));
-}
-
 TEST_CASE("a file that nobody has opened yet is good afterwards", "[jupyter][passing]") {
     Stage stage({}, false);
     const std::string file = stage.session->connection_file;

@@ -97,6 +97,20 @@ TEST_CASE("a client that looks late finds its output", "[jupyter][returning]") {
     }
 }
 
+TEST_CASE("a heart beats again", "[jupyter][returning]") {
+    Stage stage;
+    ZmqTestClient client(stage.context, stage.session->connection_file);
+    const auto beats = [&] { return try_receive_frames(client.heartbeat).has_value(); };
+    send_frames(client.heartbeat, {"one"});
+    REQUIRE(stage.run_until(beats));
+    // It is sent while no front is there.
+    replace(stage, [&] {
+        client.wait_until_parted();
+        send_frames(client.heartbeat, {"two"});
+    });
+    CHECK(stage.run_until(beats));
+}
+
 TEST_CASE("a session that nobody subscribes to keeps no output", "[jupyter][returning]") {
     Stage stage;
     replace(stage);
