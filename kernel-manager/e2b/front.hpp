@@ -9,6 +9,8 @@
 #include "kernel-manager/e2b/control/debug_sandbox.hpp"
 #include "kernel-manager/e2b/control/sandbox_book.hpp"
 #include "kernel-manager/e2b/control/snapshot_book.hpp"
+#include "kernel-manager/e2b/envd/command_deadlines.hpp"
+#include "kernel-manager/e2b/envd/open_streams.hpp"
 #include "kernel-manager/e2b/envd/watch_routes.hpp"
 #include "kernel-manager/e2b/interpreter/interpreter_routes.hpp"
 #include "kernel-manager/e2b/wire/sandbox_door.hpp"
@@ -21,7 +23,9 @@
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,12 +57,22 @@ class Front : public session::SessionListener {
 
     void add_to(http::Application& application);
 
+    // --- another program in the server's process
+    /// The session passes only to a program that knows of sandboxes.
+    bool is_sandbox(const session::Session& session) const { return book_.knows(session.id()); }
+    /// What pass_on() gives, in bytes.
+    std::size_t passed_bytes() const;
+    /// Nothing ends or kills anything here afterwards.
+    nlohmann::json pass_on();
+    /// Of the program before, when its sessions are there. kProtocol for another form; then the
+    /// tokens of before are good no more, and sandboxes have no end of their own.
+    Status go_on(const nlohmann::json& passed);
+
     // --- session::SessionListener
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
-    std::optional<std::string> find_obstacle(const session::Session& session) const override {
-        return book_.find_obstacle(session);
-    }
+    /// Streams and watches of E2B's protocol cannot be taken up again by their clients.
+    std::optional<std::string> find_obstacle(const session::Session& session) const override;
 
  private:
     Front(
@@ -68,8 +82,11 @@ class Front : public session::SessionListener {
         const SandboxTokens& tokens,
         FrontOptions options);
 
+    nlohmann::json write() const;
+
+    session::SessionService& service_;
     preview::Previews& previews_;
-    const SandboxTokens tokens_;
+    SandboxTokens tokens_;
     SandboxBook book_;
     SnapshotBook snapshots_;
     DebugSandbox debug_;
@@ -77,6 +94,8 @@ class Front : public session::SessionListener {
     ControlRoutes control_;
     InterpreterRoutes interpreter_;
     Watchers watchers_;
+    OpenStreams streams_;
+    CommandDeadlines deadlines_;
 };
 
 }  // namespace cellkeep::e2b

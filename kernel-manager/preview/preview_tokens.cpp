@@ -35,7 +35,7 @@ Result<PreviewTokens::Issued> PreviewTokens::issue(
     }
     BOOST_OUTCOME_TRY(const auto secret, secret_hex(kTokenBytes));
     BOOST_OUTCOME_TRY(const auto id, random_hex(kTokenIdBytes));
-    Issued issued{{"ptk_" + id, port, now + lasts}, "cpt_" + secret};
+    Issued issued{{std::string(kTokenIdPrefix) + id, port, now + lasts}, "cpt_" + secret};
     kept.push_back({issued.info, http::digest_of_token(issued.token)});
     return issued;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tokens that let their bearer use one port of one session, and nothing else, for a while. Of a
-// token only its digest is kept. Nothing outlives the server. io_context thread only.
+// token only its digest is kept. Nothing outlives the server's process. io_context thread only.
 #pragma once
 
 #include "kernel-manager/http/access/auth.hpp"
@@ -13,9 +13,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::preview {
+
+inline constexpr std::string_view kTokenIdPrefix = "ptk_";
 
 class PreviewTokens {
  public:
@@ -30,6 +33,11 @@ class PreviewTokens {
         Info info;
         std::string token;
     };
+    struct Kept {
+        Info info;
+        http::TokenDigest digest{};
+    };
+    using BySession = std::map<std::string, std::vector<Kept>, std::less<>>;
 
     /// kLimitExceeded: the session has kPreviewTokensMax that have not expired. Fails as
     /// getrandom(2) does.
@@ -55,12 +63,13 @@ class PreviewTokens {
     /// The session has ended.
     void forget(const std::string& session_id);
 
+    /// What another program in the server's process needs for the tokens to stay good.
+    const BySession& all() const { return by_session_; }
+    /// Of the program before, instead of what is here.
+    void go_on(BySession tokens) { by_session_ = std::move(tokens); }
+
  private:
-    struct Kept {
-        Info info;
-        http::TokenDigest digest{};
-    };
-    std::map<std::string, std::vector<Kept>, std::less<>> by_session_;
+    BySession by_session_;
 };
 
 }  // namespace cellkeep::preview

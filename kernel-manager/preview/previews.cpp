@@ -210,11 +210,6 @@ Status Previews::on_session_created(const SessionPtr& /*session*/) {
     return ok();
 }
 
-std::optional<std::string> Previews::find_obstacle(const session::Session& session) const {
-    return tokens_.has_any(session.id()) ? std::optional<std::string>("it has preview tokens")
-                                         : std::nullopt;
-}
-
 void Previews::on_session_closed(const std::string& session_id) {
     tokens_.forget(session_id);
     opened_.erase(session_id);

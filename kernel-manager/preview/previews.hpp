@@ -52,6 +52,7 @@ class Previews : public session::SessionListener {
     ~Previews() override = default;
 
     PreviewTokens& tokens() { return tokens_; }
+    bool has_tokens(const session::Session& session) const { return tokens_.has_any(session.id()); }
     /// Who asks for a port at a host name of its own: the bearer of a preview token (in the header,
     /// the parameter or the cookie) is the session's owner, for this port alone; else a principal
     /// of the server that may use the session, by a field of the request. Not by its address, which
@@ -81,7 +82,6 @@ class Previews : public session::SessionListener {
     Status on_session_created(const SessionPtr& session) override;
     /// Its tokens are forgotten, and its connections end.
     void on_session_closed(const std::string& session_id) override;
-    std::optional<std::string> find_obstacle(const session::Session& session) const override;
 
  private:
     struct Taken;

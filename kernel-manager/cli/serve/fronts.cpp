@@ -3,6 +3,7 @@
 
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/version.hpp"
+#include "kernel-manager/preview/passed_tokens.hpp"
 #include "kernel-manager/session/packages/package_installer.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,6 +15,10 @@ namespace cellkeep::cli {
 namespace asio = boost::asio;
 
 namespace {
+
+/// In PassedSessions::fronts.
+constexpr const char* kPreviewTokensName = "preview_tokens";
+constexpr const char* kSandboxesName = "e2b_sandboxes";
 
 /// Fails if the default kernel is none of this server's.
 Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
@@ -104,7 +109,8 @@ Fronts::Fronts(
     const OpenedStore& opened,
     OfferedTools tools,
     jupyter::RestConfig rest)
-    : history_(opened.store.get(), opened.trouble),
+    : service_(service),
+      history_(opened.store.get(), opened.trouble),
       application_(make_application(plan.listening, plan.token, plan.principals)),
       previews_(application_.auth(), preview_config(plan)),
       routes_(
@@ -142,7 +148,18 @@ Fronts::Fronts(
 std::size_t Fronts::passed_bytes() {
     const nlohmann::json names = {
         mcp_front_.names().pass_on(), mcp_endpoint_.pass_on(), rest_api_.documents().pass_on()};
-    return nlohmann::json::to_cbor(names).size() + channels_.passed_bytes();
+    return nlohmann::json::to_cbor(names).size() + channels_.passed_bytes() +
+           nlohmann::json::to_cbor(preview::write_tokens(previews_.tokens().all())).size() +
+           e2b_front_->passed_bytes();
+}
+
+std::optional<std::string> Fronts::find_newer_part(const session::Session& session) const {
+    if (previews_.has_tokens(session)) {
+        return "it has preview tokens";
+    }
+    return e2b_front_->is_sandbox(session)
+               ? std::optional<std::string>("it is a sandbox of E2B's clients")
+               : std::nullopt;
 }
 
 nlohmann::json Fronts::pass_on() {
@@ -151,7 +168,32 @@ nlohmann::json Fronts::pass_on() {
         {"mcp_clients", mcp_endpoint_.pass_on()},
         {"jupyter_documents", rest_api_.documents().pass_on()},
         {"jupyter_terminals", rest_api_.terminals().pass_on()},
-        {"jupyter_places", channels_.pass_on()}};
+        {"jupyter_places", channels_.pass_on()},
+        {kPreviewTokensName, preview::write_tokens(previews_.tokens().all())},
+        {kSandboxesName, e2b_front_->pass_on()}};
+}
+
+/// An older format has none of it. A session is more than what lets clients in: it goes on without.
+void Fronts::go_on_with_doors(const nlohmann::json& passed) {
+    const auto complain = [](const Error& why) {
+        log_event(LogLevel::kWarning, "session", {{"message", why.message()}});
+    };
+    if (const auto tokens = passed.find(kPreviewTokensName); tokens != passed.end()) {
+        auto read = preview::read_tokens(*tokens);
+        if (read.has_error()) {
+            complain(read.error());
+        } else {
+            std::erase_if(read.value(), [this](const auto& one) {
+                return service_.find(one.first) == nullptr;
+            });
+            previews_.tokens().go_on(std::move(read).value());
+        }
+    }
+    if (const auto sandboxes = passed.find(kSandboxesName); sandboxes != passed.end()) {
+        if (const Status taken = e2b_front_->go_on(*sandboxes); taken.has_error()) {
+            complain(taken.error());
+        }
+    }
 }
 
 Status Fronts::go_on(const nlohmann::json& passed) {
@@ -171,6 +213,7 @@ Status Fronts::go_on(const nlohmann::json& passed) {
         if (const auto places = passed.find("jupyter_places"); places != passed.end()) {
             channels_.go_on(*places);  // another version may leave none
         }
+        go_on_with_doors(passed);
     } catch (const nlohmann::json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed names: ") + failure.what());
     }

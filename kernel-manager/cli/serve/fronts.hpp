@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,10 @@ class Fronts {
     /// Batches that have not finished, by their ids.
     std::vector<std::string> running_batches() const { return routes_.running_batches(); }
 
+    /// What the session has that only a program of kHandOverFormatOfSandboxes takes over; nullopt:
+    /// nothing.
+    std::optional<std::string> find_newer_part(const session::Session& session) const;
+
     /// Asks the clients that a pause leaves connected to connect again later.
     void part() { channels_.part(); }
     void end_parting() { channels_.end_parting(); }
@@ -72,6 +77,7 @@ class Fronts {
     /// while they are there.
     nlohmann::json pass_on();
     /// Of another program, when its sessions are there. kProtocol for another form.
+    /// Of E2B's sandboxes and tokens of ports the log says if they are not of the form.
     Status go_on(const nlohmann::json& passed);
 
     /// Tells the clients of WebSockets that their kernels end, and ends the client sessions of MCP.
@@ -85,7 +91,9 @@ class Fronts {
         const OpenedStore& opened,
         OfferedTools tools,
         jupyter::RestConfig rest);
+    void go_on_with_doors(const nlohmann::json& passed);
 
+    const session::Service& service_;
     api::History history_;
     http::Application application_;
     preview::Previews previews_;

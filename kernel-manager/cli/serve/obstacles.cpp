@@ -4,12 +4,36 @@
 #include "kernel-manager/cli/upgrade/hand_over.hpp"
 #include "kernel-manager/process/command_table.hpp"
 
+#include <optional>
+
 namespace cellkeep::cli {
 
 namespace {
 
+/// What the session has that a program which reads that format takes over none of; nullopt:
+/// nothing.
+std::optional<std::string> find_newer_part(
+    session::Session& session, const Fronts& fronts, int format) {
+    if (format < kHandOverFormatOfCommands) {
+        process::CommandTable* const commands = session.commands();
+        if (commands != nullptr && !commands->are_over()) {
+            return "a command runs, and the other program takes over none";
+        }
+        if (session.info().connections > 0) {
+            return "a client is connected, and the other program knows none";
+        }
+    }
+    if (format < kHandOverFormatOfSandboxes) {
+        if (const auto part = fronts.find_newer_part(session)) {
+            return *part + ", and the other program takes over none such";
+        }
+    }
+    return std::nullopt;
+}
+
 /// With the reason behind the id.
-std::vector<std::string> find_sessions(const session::Service& service, int format) {
+std::vector<std::string> find_sessions(
+    const session::Service& service, const Fronts& fronts, int format) {
     std::vector<std::string> sessions;
     if (format < kHandOverFormatOfSessions) {
         for (const auto& session : service.list()) {
@@ -18,17 +42,9 @@ std::vector<std::string> find_sessions(const session::Service& service, int form
         return sessions;
     }
     sessions = service.find_obstacles();
-    if (format >= kHandOverFormatOfCommands) {
-        return sessions;
-    }
     for (const auto& session : service.list()) {
-        process::CommandTable* const commands = session->commands();
-        if (commands != nullptr && !commands->are_over()) {
-            sessions.push_back(
-                session->id() + " (a command runs, and the other program takes over none)");
-        } else if (session->info().connections > 0) {
-            sessions.push_back(
-                session->id() + " (a client is connected, and the other program knows none)");
+        if (const auto part = find_newer_part(*session, fronts, format)) {
+            sessions.push_back(session->id() + " (" + *part + ")");
         }
     }
     return sessions;
@@ -42,7 +58,7 @@ std::vector<std::string> find_in_the_way(
     const jupyter::ZmqFront& zmq_front,
     int format) {
     std::vector<std::string> names = fronts.running_batches();
-    const std::vector<std::string> sessions = find_sessions(service, format);
+    const std::vector<std::string> sessions = find_sessions(service, fronts, format);
     names.insert(names.end(), sessions.begin(), sessions.end());
     if (format >= kHandOverFormatOfCommands && format < kHandOverFormatOfZmq) {
         const std::vector<std::string> connected = zmq_front.find_connected();

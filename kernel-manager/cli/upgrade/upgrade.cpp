@@ -128,6 +128,10 @@ asio::awaitable<bool> Upgrade::try_once() {
         co_await serve_until_rest(std::move(working));
         co_return true;
     }
+    if (!hooks_.in_the_way(other->format).empty()) {
+        hooks_.resume();
+        co_return true;  // one of the last requests has made a session, or is a stream
+    }
     if (!drained) {
         hooks_.resume();
         refuse(Error(
@@ -135,10 +139,6 @@ asio::awaitable<bool> Upgrade::try_once() {
             "requests were still being answered after " + std::to_string(pause_patience_.count()) +
                 " ms"));
         co_return false;
-    }
-    if (!hooks_.in_the_way(other->format).empty()) {
-        hooks_.resume();
-        co_return true;  // one of the last requests has made a session
     }
     const bool parted = co_await part(other->format);
     if (stopped_ || !parted) {

@@ -47,6 +47,8 @@ class ControlRoutes {
     ~ControlRoutes() = default;
 
     void add_to(http::Router& router);
+    Idempotency& idempotency() { return idempotency_; }
+    const Idempotency& idempotency() const { return idempotency_; }
 
  private:
     using Answer = boost::asio::awaitable<http::Response>;

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::e2b {
 
@@ -41,6 +42,11 @@ class DebugSandbox {
     static http::Principal user();
     /// As SessionService::create(). Requests that come while it is made wait for it.
     boost::asio::awaitable<Result<Session>> session();
+
+    /// "": there was none yet.
+    const std::string& session_id() const { return session_id_; }
+    /// That of the program before in the server's process.
+    void go_on(std::string session_id) { session_id_ = std::move(session_id); }
 
  private:
     boost::asio::io_context& io_;

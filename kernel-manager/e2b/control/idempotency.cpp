@@ -31,6 +31,26 @@ void Idempotency::forget(const std::string& key) {
     std::erase(order_, key);
 }
 
+Idempotency::Passed Idempotency::pass_on() const {
+    Passed passed;
+    for (const std::string& key : order_) {
+        const auto found = known_.find(key);
+        if (found != known_.end() && !found->second.session_id.empty()) {
+            passed.emplace_back(*found);
+        }
+    }
+    return passed;
+}
+
+void Idempotency::go_on(const Passed& passed) {
+    known_.clear();
+    order_.clear();
+    for (const auto& [key, known] : passed) {
+        begin(key, known.request);
+        finish(key, known.session_id);
+    }
+}
+
 bool Idempotency::is_key(std::string_view text) {
     return !text.empty() && text.size() <= kIdempotencyKeyBytesMax &&
            std::all_of(text.begin(), text.end(), [](char c) {

@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cellkeep::e2b {
 
@@ -31,6 +33,12 @@ class Idempotency {
     void finish(const std::string& key, std::string session_id);
     /// It has made none: the key is new again.
     void forget(const std::string& key);
+
+    /// For another program in the server's process, oldest first: those that have made a session.
+    using Passed = std::vector<std::pair<std::string, Known>>;
+    Passed pass_on() const;
+    /// Of the program before, instead of what is here.
+    void go_on(const Passed& passed);
 
     /// 1 to 255 of a to z, 0 to 9 and "-".
     static bool is_key(std::string_view text);

@@ -19,12 +19,6 @@ Status SandboxBook::on_session_created(const std::shared_ptr<session::Session>& 
     return ok();
 }
 
-std::optional<std::string> SandboxBook::find_obstacle(const session::Session& session) const {
-    return records_.contains(session.id())
-               ? std::optional<std::string>("it is a sandbox of E2B's clients")
-               : std::nullopt;
-}
-
 void SandboxBook::on_session_closed(const std::string& session_id) {
     records_.erase(session_id);
     // An alarm that is set keeps a server that stops from coming to its end.
@@ -83,6 +77,16 @@ bool SandboxBook::resume(session::Session& session) {
     const bool paused = is_paused(session);
     session.wake();
     return paused;
+}
+
+void SandboxBook::leave() {
+    records_.clear();
+    alarm_.cancel();
+}
+
+void SandboxBook::go_on(Records records) {
+    records_ = std::move(records);
+    set_alarm();
 }
 
 void SandboxBook::set_alarm() {

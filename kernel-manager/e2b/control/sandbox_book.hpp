@@ -51,7 +51,6 @@ class SandboxBook : public session::SessionListener {
     // --- session::SessionListener
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
-    std::optional<std::string> find_obstacle(const session::Session& session) const override;
 
     /// Null if there is none, or none that the principal may see.
     SessionPtr find(const http::Principal& principal, std::string_view sandbox_id) const;
@@ -74,6 +73,16 @@ class SandboxBook : public session::SessionListener {
     /// inside.
     static bool is_paused(const session::Session& session) { return session.info().paused; }
 
+    // --- another program in the server's process
+    using Records = std::map<std::string, SandboxRecord>;  // by session id
+    bool knows(const std::string& session_id) const { return records_.contains(session_id); }
+    const Records& records() const { return records_; }
+    /// No sandbox is ended here any more.
+    void leave();
+    /// What the program before knew of sessions that live on. What has become due meanwhile is done
+    /// in the next turn of the loop.
+    void go_on(Records records);
+
  private:
     void on_woken(const std::string& session_id);
     void set_alarm();
@@ -81,7 +90,7 @@ class SandboxBook : public session::SessionListener {
     void end_one(const std::string& session_id);
 
     session::SessionService& service_;
-    std::map<std::string, SandboxRecord> records_;  // by session id
+    Records records_;
     Alarm alarm_;
 };
 

@@ -15,21 +15,21 @@ namespace {
 
 constexpr std::string_view kCheckpointPrefix = "ckp_";
 
-std::string snapshot_id(std::string_view session_id, std::string_view checkpoint) {
+}  // namespace
+
+std::string snapshot_id_of(std::string_view session_id, std::string_view checkpoint) {
     if (checkpoint.starts_with(kCheckpointPrefix)) {
         checkpoint.remove_prefix(kCheckpointPrefix.size());
     }
     return sandbox_id_of(session_id) + "-" + std::string(checkpoint);
 }
 
-}  // namespace
-
 Snapshot SnapshotBook::keep(
     const std::string& session_id,
     const std::string& checkpoint,
     const std::string& owner,
     std::optional<std::string> name) {
-    Snapshot snapshot{snapshot_id(session_id, checkpoint), session_id, checkpoint, owner, {}};
+    Snapshot snapshot{snapshot_id_of(session_id, checkpoint), session_id, checkpoint, owner, {}};
     const auto same = [&snapshot](const Snapshot& one) { return one.id == snapshot.id; };
     if (const auto known = std::find_if(snapshots_.begin(), snapshots_.end(), same);
         known != snapshots_.end()) {

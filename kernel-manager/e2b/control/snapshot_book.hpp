@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::e2b {
@@ -21,6 +22,9 @@ struct Snapshot {
     std::string owner;                // principal
     std::optional<std::string> name;  // as asked
 };
+
+/// The id of a checkpoint among snapshots.
+std::string snapshot_id_of(std::string_view session_id, std::string_view checkpoint);
 
 class SnapshotBook {
  public:
@@ -38,6 +42,11 @@ class SnapshotBook {
     std::vector<Snapshot> list(const http::Principal& principal) const;
     void forget(const std::string& id);
     void forget_session(const std::string& session_id);
+
+    /// Oldest first, for another program in the server's process.
+    const std::vector<Snapshot>& all() const { return snapshots_; }
+    /// Of the program before, instead of what is here.
+    void go_on(std::vector<Snapshot> snapshots) { snapshots_ = std::move(snapshots); }
 
  private:
     /// Oldest first.

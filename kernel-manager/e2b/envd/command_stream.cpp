@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <utility>
 
 namespace cellkeep::e2b {
@@ -24,37 +23,11 @@ namespace {
 
 using process::Command;
 
-/// As long as its command runs, and no longer.
-struct CommandDeadline {
-    explicit CommandDeadline(const asio::any_io_executor& executor) : timer(executor) {}
-    asio::steady_timer timer;
-    std::shared_ptr<void> news;
-};
-
-/// A sandbox that is paused is not woken for it: the deadline waits until others wake it.
-void kill_when_due(
-    const std::shared_ptr<CommandDeadline>& deadline,
-    const std::weak_ptr<session::Session>& session,
-    const std::string& id) {
-    deadline->timer.async_wait([deadline, session, id](const boost::system::error_code& cancelled) {
-        const auto alive = session.lock();
-        if (cancelled || alive == nullptr || alive->commands() == nullptr) {
-            return;
-        }
-        if (alive->info().paused) {
-            deadline->timer.expires_after(kPausedLook);
-            kill_when_due(deadline, session, id);
-            return;
-        }
-        // Ignored: it may have ended meanwhile.
-        (void)alive->commands()->signal(id, SIGKILL);
-    });
-}
-
 struct CommandView {
     std::shared_ptr<Command> command;
     std::uint64_t after = 0;
     std::chrono::seconds beat{0};
+    std::shared_ptr<void> open;  // OpenStreams::open()
 };
 
 /// What there is to say now: output, or the end. Empty: nothing yet.
@@ -116,8 +89,11 @@ http::Response fail_stream(const Error& error) {
 }
 
 http::Response follow_command(
-    const http::Request& request, std::shared_ptr<Command> command, std::uint64_t after) {
-    CommandView view{std::move(command), after, wanted_beat(request)};
+    const http::Request& request,
+    std::shared_ptr<Command> command,
+    std::uint64_t after,
+    std::shared_ptr<void> open) {
+    CommandView view{std::move(command), after, wanted_beat(request), std::move(open)};
     http::Response response = stream_head();
     response.body = http::StreamBody{[view = std::move(view)](http::BodyWriter& writer) {
         return write_messages(writer, view);
@@ -135,27 +111,6 @@ std::optional<std::chrono::milliseconds> asked_time(const http::Request& request
         return std::nullopt;
     }
     return std::min(std::chrono::milliseconds(number), kCommandTimeMax);
-}
-
-void limit_command(
-    const asio::any_io_executor& executor,
-    const std::shared_ptr<session::Session>& session,
-    const std::shared_ptr<Command>& command,
-    std::optional<std::chrono::milliseconds> time) {
-    if (!time || command->end()) {
-        return;
-    }
-    const auto deadline = std::make_shared<CommandDeadline>(executor);
-    deadline->news =
-        command->subscribe([deadline = std::weak_ptr(deadline), command = std::weak_ptr(command)] {
-            const auto timer = deadline.lock();
-            const auto alive = command.lock();
-            if (timer != nullptr && (alive == nullptr || alive->end())) {
-                timer->timer.cancel();
-            }
-        });
-    deadline->timer.expires_after(*time);
-    kill_when_due(deadline, session, command->id());
 }
 
 }  // namespace cellkeep::e2b

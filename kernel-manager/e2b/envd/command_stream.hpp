@@ -6,10 +6,7 @@
 #include "kernel-manager/http/message/request.hpp"
 #include "kernel-manager/http/message/response.hpp"
 #include "kernel-manager/process/command.hpp"
-#include "kernel-manager/session/session.hpp"
 #include "protocol/support/result.hpp"
-
-#include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -20,17 +17,15 @@ namespace cellkeep::e2b {
 
 /// A stream that ends with this error at once: streams have status 200, however they end.
 http::Response fail_stream(const Error& error);
-/// Its start, its output behind this place, and its end. A client that goes ends nothing.
+/// Its start, its output behind this place, and its end. A client that goes ends nothing. open:
+/// OpenStreams::open(), for as long as it takes.
 http::Response follow_command(
-    const http::Request& request, std::shared_ptr<process::Command> command, std::uint64_t after);
+    const http::Request& request,
+    std::shared_ptr<process::Command> command,
+    std::uint64_t after,
+    std::shared_ptr<void> open);
 
 /// The time that the client gives the command (Connect-Timeout-Ms), nullopt: as long as it likes.
 std::optional<std::chrono::milliseconds> asked_time(const http::Request& request);
-/// Kills the command when its time is over, even if no client follows it any more.
-void limit_command(
-    const boost::asio::any_io_executor& executor,
-    const std::shared_ptr<session::Session>& session,
-    const std::shared_ptr<process::Command>& command,
-    std::optional<std::chrono::milliseconds> time);
 
 }  // namespace cellkeep::e2b

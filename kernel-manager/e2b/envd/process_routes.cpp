@@ -9,8 +9,6 @@
 #include "kernel-manager/e2b/wire/rpc.hpp"
 #include "kernel-manager/http/message/problem.hpp"
 
-#include <boost/asio/this_coro.hpp>
-
 #include <csignal>
 #include <utility>
 
@@ -108,7 +106,7 @@ RpcResult update(session::Session& session, const nlohmann::json& request) {
     return nothing(selected.table->resize(selected.command->id(), size));
 }
 
-Answer start(http::Request& request, RpcSession session) {
+Answer start(http::Request& request, RpcSession session, CommandBooks books) {
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
@@ -125,12 +123,13 @@ Answer start(http::Request& request, RpcSession session) {
     if (started.has_error()) {
         co_return fail_stream(started.error());
     }
-    const auto executor = co_await boost::asio::this_coro::executor;
-    limit_command(executor, session, started.value(), asked_time(request));
-    co_return follow_command(request, started.value(), 0);
+    if (const auto time = asked_time(request)) {
+        books.deadlines.set(session, started.value(), CommandDeadlines::Clock::now() + *time);
+    }
+    co_return follow_command(request, started.value(), 0, books.streams.open(session->id()));
 }
 
-Answer connect(http::Request& request, RpcSession session) {
+Answer connect(http::Request& request, RpcSession session, CommandBooks books) {
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
@@ -144,7 +143,8 @@ Answer connect(http::Request& request, RpcSession session) {
     }
     const auto& command = selected.value().command;
     // As envd does it: from now on.
-    co_return follow_command(request, command, command->output().total());
+    co_return follow_command(
+        request, command, command->output().total(), books.streams.open(session->id()));
 }
 
 UnaryRpc at_once(RpcResult (*answer)(session::Session&, const nlohmann::json&)) {
@@ -156,7 +156,7 @@ UnaryRpc at_once(RpcResult (*answer)(session::Session&, const nlohmann::json&)) 
 
 }  // namespace
 
-void add_process_rpcs(http::Router& router, const SandboxDoor& door) {
+void add_process_rpcs(http::Router& router, const SandboxDoor& door, CommandBooks books) {
     const std::string service = "process.Process/";
     add_unary(router, door, service + "List", at_once([](session::Session& session, const auto&) {
                   return list_processes(session);
@@ -174,9 +174,18 @@ void add_process_rpcs(http::Router& router, const SandboxDoor& door) {
         route.body_bytes_max = kMessageBytesMax;
         return route;
     };
-    router.add(add("Start", start));
-    router.add(add("Connect", connect));
-    http::Route input = add("StreamInput", take_input_stream);
+    router.add(add("Start", [books](http::Request& request, RpcSession session) {
+        return start(request, std::move(session), books);
+    }));
+    router.add(add("Connect", [books](http::Request& request, RpcSession session) {
+        return connect(request, std::move(session), books);
+    }));
+    const auto take_input = [books](http::Request& request, RpcSession session) -> Answer {
+        const std::shared_ptr<void> open = books.streams.open(session->id());
+        http::Response answer = co_await take_input_stream(request, std::move(session));
+        co_return answer;
+    };
+    http::Route input = add("StreamInput", take_input);
     input.body_mode = http::BodyMode::kStreamed;
     input.body_bytes_max = UINT64_MAX;  // each message has its own bound
     input.body_silence_max = kInputSilenceMax;

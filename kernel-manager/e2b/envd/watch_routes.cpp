@@ -32,6 +32,7 @@ struct WatchStream {
     WatchedDirectory directory;
     std::weak_ptr<session::Session> session;
     std::chrono::milliseconds beat{0};
+    std::shared_ptr<void> open;  // OpenStreams::open()
 };
 
 Result<WatchedDirectory> open_watched(session::Session& session, const nlohmann::json& request) {
@@ -126,7 +127,8 @@ asio::awaitable<Status> write_watch(http::BodyWriter& writer, WatchStream stream
     co_return status;
 }
 
-asio::awaitable<http::Response> watch_directory(http::Request& request, RpcSession session) {
+asio::awaitable<http::Response> watch_directory(
+    http::Request& request, RpcSession session, OpenStreams& streams) {
     if (auto refused = refuse_media_type(request, "application/connect+json")) {
         co_return std::move(*refused);
     }
@@ -142,6 +144,7 @@ asio::awaitable<http::Response> watch_directory(http::Request& request, RpcSessi
     stream.directory = std::move(opened).value();
     stream.session = session;
     stream.beat = wanted_beat(request);
+    stream.open = streams.open(session->id());
     std::shared_ptr<TreeWatch> watch = stream.directory.watch;
     co_await await_ready(std::move(watch));
     http::Response response = stream_head();
@@ -220,14 +223,22 @@ Status Watchers::remove(const std::string& session_id, const std::string& watche
     return ok();
 }
 
-void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& watchers) {
+bool Watchers::any(const std::string& session_id) const {
+    const auto found = by_session_.find(session_id);
+    return found != by_session_.end() && !found->second.empty();
+}
+
+void add_watch_rpcs(
+    http::Router& router, const SandboxDoor& door, Watchers& watchers, OpenStreams& streams) {
     using RpcAnswering = asio::awaitable<Result<nlohmann::json>>;
     const std::string service = "filesystem.Filesystem/";
     http::Route stream(
         http::Access::kChange,
         "POST",
         rpc_pattern(service + "WatchDir"),
-        door.with_session(watch_directory));
+        door.with_session([&streams](http::Request& request, RpcSession session) {
+            return watch_directory(request, std::move(session), streams);
+        }));
     stream.body_bytes_max = kMessageBytesMax;
     router.add(std::move(stream));
     const auto create = [&watchers](RpcSession session, nlohmann::json request) -> RpcAnswering {

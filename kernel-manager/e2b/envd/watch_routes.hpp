@@ -5,6 +5,7 @@
 // Session::watch_files(). io_context thread only.
 #pragma once
 
+#include "kernel-manager/e2b/envd/open_streams.hpp"
 #include "kernel-manager/e2b/wire/rpc.hpp"
 #include "kernel-manager/e2b/wire/sandbox_door.hpp"
 #include "kernel-manager/execution/watch/tree_watch.hpp"
@@ -39,12 +40,14 @@ class Watchers {
     Result<nlohmann::json> take(const std::string& session_id, const std::string& watcher_id);
     Status remove(const std::string& session_id, const std::string& watcher_id);
     void forget(const std::string& session_id) { by_session_.erase(session_id); }
+    bool any(const std::string& session_id) const;
 
  private:
     std::map<std::string, std::map<std::string, WatchedDirectory>> by_session_;
 };
 
 /// All must outlive the router.
-void add_watch_rpcs(http::Router& router, const SandboxDoor& door, Watchers& watchers);
+void add_watch_rpcs(
+    http::Router& router, const SandboxDoor& door, Watchers& watchers, OpenStreams& streams);
 
 }  // namespace cellkeep::e2b

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::e2b {
@@ -48,13 +49,19 @@ class Contexts {
     Result<Context> remove(const session::SessionInfo& info, const std::string& id);
     void forget(const std::string& session_id) { made_.erase(session_id); }
 
- private:
     struct Own {
         std::vector<Context> contexts;
         std::vector<Context> removed;          // whose interpreters wait for a new context
-        std::map<std::string, unsigned> last;  // the highest number, by language
+        std::map<std::string, unsigned> last;  // the highest number, by language; "": of names
     };
-    std::map<std::string, Own> made_;  // by session id
+    using BySession = std::map<std::string, Own>;
+    /// For another program in the server's process.
+    const BySession& all() const { return made_; }
+    /// Of the program before, instead of what is here.
+    void go_on(BySession made) { made_ = std::move(made); }
+
+ private:
+    BySession made_;
 };
 
 }  // namespace cellkeep::e2b

@@ -33,6 +33,8 @@ class InterpreterRoutes {
 
     void add_to(http::Router& router);
     void forget(const std::string& session_id) { contexts_.forget(session_id); }
+    Contexts& contexts() { return contexts_; }
+    const Contexts& contexts() const { return contexts_; }
 
  private:
     using Answer = boost::asio::awaitable<http::Response>;

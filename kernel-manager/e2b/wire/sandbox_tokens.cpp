@@ -69,6 +69,14 @@ Result<SandboxTokens> SandboxTokens::create() {
     return SandboxTokens(key);
 }
 
+Status SandboxTokens::use_key(std::string_view key) {
+    if (key.size() != key_.size()) {
+        return Error(ErrorCode::kProtocol, "a key of another length");
+    }
+    std::copy(key.begin(), key.end(), key_.begin());
+    return ok();
+}
+
 std::string SandboxTokens::token(Use use, std::string_view session_id) const {
     const std::string key(reinterpret_cast<const char*>(key_.data()), key_.size());
     const std::string text = (use == Use::kEnvd ? "envd:" : "traffic:") + std::string(session_id);

@@ -2,14 +2,15 @@
 //
 // The tokens of a sandbox: one for its commands and files, one for everything else in it, and
 // signatures that stand for the first in an address. Each is a MAC of the sandbox's id under a key
-// of this process, so there is nothing to keep, and none fits another sandbox. Immutable: any
-// thread.
+// of this process, so there is nothing to keep but the key, and none fits another sandbox.
+// io_context thread only.
 #pragma once
 
 #include "protocol/support/result.hpp"
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,12 @@ class SandboxTokens {
  public:
     /// With a fresh key. Fails as getrandom(2) does.
     static Result<SandboxTokens> create();
+
+    static constexpr std::size_t kKeyBytes = 32;
+    /// For another program in the server's process.
+    std::string key() const { return {key_.begin(), key_.end()}; }
+    /// That of the program before, so that its tokens stay good. kProtocol for another length.
+    Status use_key(std::string_view key);
 
     enum class Use { kEnvd, kTraffic };
     /// 64 hexadecimal digits.
@@ -46,7 +53,7 @@ class SandboxTokens {
         std::chrono::system_clock::time_point now) const;
 
  private:
-    using Key = std::array<unsigned char, 32>;
+    using Key = std::array<unsigned char, kKeyBytes>;
     explicit SandboxTokens(const Key& key) : key_(key) {}
 
     Key key_;

@@ -40,6 +40,25 @@ class Place:
         self.path.write_text("\n".join([first, *lines, ""]), encoding="utf-8")
         self.path.chmod(mode)
 
+    @contextlib.contextmanager
+    def older(self, newest: int) -> Iterator[None]:
+        """In it the program at the path says that it reads older formats alone, up to that one."""
+        formats = json.dumps(list(range(1, newest + 1)))
+        answer = f'{{"take_over":{{"formats":{formats},"version":"0.1"}}}}'
+        self.put_script(
+            f"case \"$*\" in *--take-over-check) echo '{answer}' ;;",
+            f'*) exec -a {self.path} {self.real} "$@" ;; esac',
+            first="#!/bin/bash",
+        )
+        try:
+            yield
+        finally:
+            self.put_program()
+
+    def fail_after_the_check(self) -> None:
+        """The program passes the check and is gone."""
+        self.put_script(f'{self.real} "$@"', f"rm -f {self.path}")
+
     def clear(self) -> None:
         if self.path.is_dir() and not self.path.is_symlink():
             self.path.rmdir()
