@@ -156,6 +156,11 @@ std::vector<std::string> Service::find_obstacles() const {
     return passing().find_obstacles();
 }
 
+std::optional<std::string> Service::find_newer_part(const std::string& session_id) const {
+    const auto session = parts_->registry->find(session_id);
+    return session == nullptr ? std::nullopt : session->find_newer_part();
+}
+
 std::vector<std::string> Service::find_work() const {
     return passing().find_work();
 }

@@ -77,6 +77,8 @@ class Service : public SessionService {
     /// "ID (reason)" of each session of a client's that cannot pass, even if it does nothing; and
     /// of each that does something.
     std::vector<std::string> find_obstacles() const;
+    /// ManagedSession's; nullopt also if there is no such session.
+    std::optional<std::string> find_newer_part(const std::string& session_id) const;
     std::vector<std::string> find_work() const;
     /// About how many bytes of values they pass.
     std::size_t passed_bytes() const;

@@ -53,6 +53,9 @@ class ManagedSession : public Session {
     // --- its way to another program in the server's process
     /// Why it cannot pass as it is, for people; nullopt: it can, when it is at rest.
     virtual std::optional<std::string> find_obstacle() const { return "it is of another kind"; }
+    /// What it has that programs of an older format take over none of, for people; nullopt:
+    /// nothing.
+    virtual std::optional<std::string> find_newer_part() const { return std::nullopt; }
     /// What it does at present; nullopt: it is at rest.
     virtual std::optional<std::string> find_work() const { return std::nullopt; }
     /// Asks its pid 1 to end with the thread that made it (wanted), or to outlive that thread

@@ -84,6 +84,9 @@ class SandboxedSession final : public ManagedSession,
     }
     std::shared_ptr<FamilyMember> family() const override { return setup_.family; }
     std::optional<std::string> find_obstacle() const override { return passage_.find_obstacle(); }
+    std::optional<std::string> find_newer_part() const override {
+        return passage_.find_newer_part();
+    }
     std::optional<std::string> find_work() const override { return passage_.find_work(); }
     Result<std::uint32_t> ask_for_death_signal(bool wanted) override {
         return passage_.ask_for_death_signal(wanted);

@@ -81,6 +81,18 @@ SupervisedKernel& SessionKernels::open(const std::string& language) {
     if (SupervisedKernel* kernel = find(language)) {
         return *kernel;
     }
+    to_launch_.push_back(&add(language));
+    return *to_launch_.back();
+}
+
+Result<SupervisedKernel*> SessionKernels::open_again(const std::string& language) {
+    if (find(language) != nullptr || check(language).has_error()) {
+        return Error(ErrorCode::kProtocol, "passed session: no further kernel of " + language);
+    }
+    return &add(language);
+}
+
+SupervisedKernel& SessionKernels::add(const std::string& language) {
     KernelSpec spec = *setup_.catalog->find(language_of_interpreter(language));
     spec.language = language;
     const auto& network = setup_.network_env;
@@ -88,7 +100,6 @@ SupervisedKernel& SessionKernels::open(const std::string& language) {
     main_->count_own_cpu();
     const auto group = static_cast<sandbox::WorkerGroup>(1 + further_.size());
     further_.push_back(hooks_.make(std::move(spec), group));
-    to_launch_.push_back(further_.back().get());
     return *further_.back();
 }
 
@@ -198,6 +209,21 @@ bool SessionKernels::are_dead() const {
     return std::all_of(kernels.begin(), kernels.end(), [](const SupervisedKernel* kernel) {
         return kernel->state() == KernelState::kDead;
     });
+}
+
+bool SessionKernels::is_any_dead() const {
+    const std::vector<SupervisedKernel*> kernels = all();
+    return std::any_of(kernels.begin(), kernels.end(), [](const SupervisedKernel* kernel) {
+        return kernel->state() == KernelState::kDead;
+    });
+}
+
+bool SessionKernels::can_pass() const {
+    const std::vector<SupervisedKernel*> kernels = all();
+    return !sweeping_all_ && to_launch_.empty() &&
+           std::all_of(kernels.begin(), kernels.end(), [](const SupervisedKernel* kernel) {
+               return kernel->can_pass();
+           });
 }
 
 bool SessionKernels::are_at_work() const {

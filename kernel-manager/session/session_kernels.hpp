@@ -57,6 +57,10 @@ class SessionKernels {
     /// The language's kernel, which is made if there is none. check() has looked. Call
     /// launch_waiting() afterwards.
     SupervisedKernel& open(const std::string& language);
+    /// The next further kernel that another program in the server's process had.
+    /// SupervisedKernel::go_on() follows. kProtocol: the session has it already, offers none such,
+    /// or has too many.
+    Result<SupervisedKernel*> open_again(const std::string& language);
     std::vector<LanguageInfo> list() const;
     OfferedLanguages offered() const;
 
@@ -80,8 +84,12 @@ class SessionKernels {
     bool are_busy() const;
     /// Each is dead for good.
     bool are_dead() const;
+    /// One is.
+    bool is_any_dead() const;
     /// Something works that a freeze would hold up, or there is nothing to freeze.
     bool are_at_work() const;
+    /// Each can pass to another program, and none is to come.
+    bool can_pass() const;
     /// Everything inside is being killed.
     bool are_swept() const { return sweeping_all_; }
     /// Requests that wait, in all of them.
@@ -93,6 +101,8 @@ class SessionKernels {
     void end(const Death& reason);
 
  private:
+    SupervisedKernel& add(const std::string& language);
+
     const SessionSetup& setup_;
     const Hooks hooks_;
     const std::unique_ptr<SupervisedKernel> main_;

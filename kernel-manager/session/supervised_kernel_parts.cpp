@@ -199,6 +199,9 @@ Status SupervisedKernel::go_on(PassedKernel passed) {
     begun_ = passed.begun;
     output_.set_text_parent(std::move(passed.text_parent));
     BOOST_OUTCOME_TRY(process_.go_on(std::move(passed.process), sandbox_.go_on));
+    if (!is_main()) {
+        watch_.count_own_cpu();
+    }
     watch_.listen();
     return ok();
 }

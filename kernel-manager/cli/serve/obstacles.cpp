@@ -13,7 +13,7 @@ namespace {
 /// What the session has that a program which reads that format takes over none of; nullopt:
 /// nothing.
 std::optional<std::string> find_newer_part(
-    session::Session& session, const Fronts& fronts, int format) {
+    session::Session& session, const session::Service& service, const Fronts& fronts, int format) {
     if (format < kHandOverFormatOfCommands) {
         process::CommandTable* const commands = session.commands();
         if (commands != nullptr && !commands->are_over()) {
@@ -23,12 +23,15 @@ std::optional<std::string> find_newer_part(
             return "a client is connected, and the other program knows none";
         }
     }
-    if (format < kHandOverFormatOfSandboxes) {
-        if (const auto part = fronts.find_newer_part(session)) {
-            return *part + ", and the other program takes over none such";
-        }
+    std::optional<std::string> part;
+    if (format < kHandOverFormatOfLanguages) {
+        part = service.find_newer_part(session.id());
     }
-    return std::nullopt;
+    if (!part && format < kHandOverFormatOfSandboxes) {
+        part = fronts.find_newer_part(session);
+    }
+    return part ? std::optional(*part + ", and the other program takes over none such")
+                : std::nullopt;
 }
 
 /// With the reason behind the id.
@@ -43,7 +46,7 @@ std::vector<std::string> find_sessions(
     }
     sessions = service.find_obstacles();
     for (const auto& session : service.list()) {
-        if (const auto part = find_newer_part(*session, fronts, format)) {
+        if (const auto part = find_newer_part(*session, service, fronts, format)) {
             sessions.push_back(session->id() + " (" + *part + ")");
         }
     }

@@ -41,6 +41,7 @@ struct PassedSession {
     nlohmann::json state;    // of the form that SandboxedSession writes and reads
     sandbox::PassedSandbox sandbox;
     PassedInterpreter interpreter;
+    std::vector<PassedInterpreter> further;      // of other languages, by their groups from 1
     std::vector<process::CommandEnds> commands;  // of those in state, in their order
     std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
 };

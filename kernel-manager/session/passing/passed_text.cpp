@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/passing/passed_text.hpp"
 
+#include "kernel-manager/limits/limits.hpp"
+
 #include <fcntl.h>
 
 #include <functional>
@@ -163,21 +165,54 @@ std::vector<process::CommandEnds> read_ends(const json& session) {
     return all;
 }
 
-json write_session(const PassedSession& session) {
-    const PassedInterpreter& interpreter = session.interpreter;
+json write_interpreter(const PassedInterpreter& interpreter) {
     return {
-        {"id", session.id},
-        {"kernel_id", session.kernel_id},
-        {"slot", session.slot},
-        {"state", session.state},
-        {"sandbox", write_sandbox(session.sandbox)},
         {"worker", interpreter.id},
         {"pidfd", interpreter.pidfd.get()},
         {"link", interpreter.link.get()},
         {"stdout", interpreter.stdout_fd.get()},
-        {"stderr", interpreter.stderr_fd.get()},
-        {"commands", write_ends(session.commands)},
-        {"zygote", session.zygote ? json(*session.zygote) : json()}};
+        {"stderr", interpreter.stderr_fd.get()}};
+}
+
+PassedInterpreter read_interpreter(const json& text) {
+    PassedInterpreter interpreter;
+    interpreter.id = text.at("worker").get<sandbox::WorkerId>();
+    interpreter.pidfd = take_fd(text, "pidfd");
+    interpreter.link = take_fd(text, "link");
+    interpreter.stdout_fd = take_fd(text, "stdout");
+    interpreter.stderr_fd = take_fd(text, "stderr");
+    return interpreter;
+}
+
+/// A program of an older format writes none.
+std::vector<PassedInterpreter> read_further_ends(const json& session) {
+    std::vector<PassedInterpreter> further;
+    const json all = session.value("further", json::array());
+    if (!all.is_array() || all.size() >= kSessionLanguagesMax) {
+        throw json::other_error::create(502, "no further interpreters of a session", &session);
+    }
+    for (const json& text : all) {
+        further.push_back(read_interpreter(text));
+    }
+    return further;
+}
+
+json write_session(const PassedSession& session) {
+    json further = json::array();
+    for (const PassedInterpreter& interpreter : session.further) {
+        further.push_back(write_interpreter(interpreter));
+    }
+    json written = write_interpreter(session.interpreter);
+    written.update(
+        {{"id", session.id},
+         {"kernel_id", session.kernel_id},
+         {"slot", session.slot},
+         {"state", session.state},
+         {"sandbox", write_sandbox(session.sandbox)},
+         {"further", std::move(further)},
+         {"commands", write_ends(session.commands)},
+         {"zygote", session.zygote ? json(*session.zygote) : json()}});
+    return written;
 }
 
 PassedSession read_session(const json& text) {
@@ -187,11 +222,8 @@ PassedSession read_session(const json& text) {
     session.slot = text.at("slot").get<std::uint32_t>();
     session.state = text.at("state");
     session.sandbox = read_sandbox(text.at("sandbox"));
-    session.interpreter.id = text.at("worker").get<sandbox::WorkerId>();
-    session.interpreter.pidfd = take_fd(text, "pidfd");
-    session.interpreter.link = take_fd(text, "link");
-    session.interpreter.stdout_fd = take_fd(text, "stdout");
-    session.interpreter.stderr_fd = take_fd(text, "stderr");
+    session.interpreter = read_interpreter(text);
+    session.further = read_further_ends(text);
     session.commands = read_ends(text);
     if (const json& zygote = text.at("zygote"); !zygote.is_null()) {
         session.zygote = zygote.get<std::size_t>();
@@ -202,6 +234,13 @@ PassedSession read_session(const json& text) {
 void add_descriptors(const sandbox::PassedSandbox& sandbox, std::vector<int>& all) {
     for (const UniqueFd* fd :
          {&sandbox.pidfd, &sandbox.control, &sandbox.events, &sandbox.workspace}) {
+        all.push_back(fd->get());
+    }
+}
+
+void add_descriptors(const PassedInterpreter& interpreter, std::vector<int>& all) {
+    for (const UniqueFd* fd :
+         {&interpreter.pidfd, &interpreter.link, &interpreter.stdout_fd, &interpreter.stderr_fd}) {
         all.push_back(fd->get());
     }
 }
@@ -249,13 +288,9 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
     std::vector<int> all;
     for (const PassedSession& session : passed.sessions) {
         add_descriptors(session.sandbox, all);
-        const PassedInterpreter& interpreter = session.interpreter;
-        for (const UniqueFd* fd :
-             {&interpreter.pidfd,
-              &interpreter.link,
-              &interpreter.stdout_fd,
-              &interpreter.stderr_fd}) {
-            all.push_back(fd->get());
+        add_descriptors(session.interpreter, all);
+        for (const PassedInterpreter& interpreter : session.further) {
+            add_descriptors(interpreter, all);
         }
         add_ends(session.commands, all);
     }

@@ -3,6 +3,7 @@
 
 #include "kernel-manager/execution/passing/passed_execution.hpp"
 #include "kernel-manager/process/passed_commands.hpp"
+#include "kernel-manager/session/passing/passed_kernel.hpp"
 #include "kernel-manager/session/passing/passed_specs.hpp"
 #include "protocol/support/passed_time.hpp"
 
@@ -75,39 +76,6 @@ SessionLife::Passed read_life(const json& text) {
         find_steady(text, "client_left_at")};
 }
 
-json write_kernel(const PassedKernel& kernel) {
-    json deaths = json::array();
-    for (const auto& death : kernel.process.deaths) {
-        deaths.push_back(to_ticks(death));
-    }
-    return {
-        {"session", kernel.process.session},
-        {"info", kernel.process.info},
-        {"restarts", kernel.process.restarts},
-        {"deaths", std::move(deaths)},
-        {"oom_kills", kernel.process.oom_kills},
-        {"claimed_end", moment_text(kernel.process.claimed_end)},
-        {"text_parent", kernel.text_parent},
-        {"begun", kernel.begun}};
-}
-
-PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
-    PassedKernel kernel;
-    kernel.process.interpreter = std::move(interpreter);
-    kernel.process.session = text.at("session").get<std::string>();
-    kernel.process.info = text.at("info");
-    kernel.process.restarts = text.at("restarts").get<std::uint64_t>();
-    for (const json& death : text.at("deaths")) {
-        kernel.process.deaths.push_back(
-            from_ticks<steady_clock::time_point>(death.get<std::int64_t>()));
-    }
-    kernel.process.oom_kills = text.at("oom_kills").get<std::uint64_t>();
-    kernel.process.claimed_end = find_steady(text, "claimed_end");
-    kernel.text_parent = text.at("text_parent").get<std::string>();
-    kernel.begun = text.at("begun").get<std::uint64_t>();
-    return kernel;
-}
-
 struct PassedAnswer {
     std::shared_ptr<Execution> execution;
     std::size_t event_bytes_max = 0;
@@ -178,6 +146,40 @@ void read_executions(const json& text, boost::asio::io_context& io, SessionExecu
     executions.go_on(text.at("accepted").get<std::uint64_t>(), finished, std::move(keys));
 }
 
+/// But for the main one.
+std::vector<SupervisedKernel*> further_of(const SessionKernels& kernels) {
+    std::vector<SupervisedKernel*> further = kernels.all();
+    further.erase(further.begin());
+    return further;
+}
+
+json write_further(const SessionKernels& kernels, std::vector<PassedInterpreter>& ends) {
+    json further = json::array();
+    for (SupervisedKernel* kernel : further_of(kernels)) {
+        PassedKernel passed = kernel->pass_on();
+        further.push_back(
+            {{"language", kernel->spec().language}, {"kernel", write_kernel(passed)}});
+        ends.push_back(std::move(passed.process.interpreter));
+    }
+    return further;
+}
+
+/// A program of an older format writes none.
+Status read_further(
+    const json& state, std::vector<PassedInterpreter> ends, SessionKernels& kernels) {
+    const json further = state.contains("further") ? state.at("further") : json::array();
+    if (further.size() != ends.size()) {
+        return Error(ErrorCode::kProtocol, "passed session: a kernel without an interpreter");
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        const json& one = further.at(i);
+        BOOST_OUTCOME_TRY(
+            SupervisedKernel * kernel, kernels.open_again(one.at("language").get<std::string>()));
+        BOOST_OUTCOME_TRY(kernel->go_on(read_kernel(one.at("kernel"), std::move(ends[i]))));
+    }
+    return ok();
+}
+
 json write_output(const OutputJournal& journal) {
     json messages = json::array();
     for (const protocol::Message& message : journal.newest(kPassedOutputBytesMax)) {
@@ -202,11 +204,11 @@ void read_output(const json& text, OutputFanout& output) {
 }  // namespace
 
 std::optional<std::string> SessionPassage::find_obstacle() const {
-    if (parts_.kernels.all().size() > 1) {
-        return "it runs several languages";
-    }
     if (parts_.kernels.main().state() == KernelState::kDead) {
         return "its interpreter is dead";
+    }
+    if (parts_.kernels.is_any_dead()) {
+        return "one of its interpreters is dead";
     }
     if (parts_.checkpoints.has_sleeping()) {
         return "it has checkpoints";
@@ -230,14 +232,19 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     return std::nullopt;
 }
 
+std::optional<std::string> SessionPassage::find_newer_part() const {
+    return parts_.kernels.all().size() > 1 ? std::optional<std::string>("it runs several languages")
+                                           : std::nullopt;
+}
+
 std::optional<std::string> SessionPassage::find_work() const {
     if (parts_.kernels.are_busy()) {
         return "code runs or waits";
     }
-    const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.main().can_pass() &&
-                       !parts_.kernels.are_swept() && !parts_.starter.is_starting() &&
-                       parts_.watch.is_at_rest() && !parts_.auto_checkpoints.is_due() &&
-                       parts_.account.runs() == 0 && parts_.ports.awaited() == 0;
+    const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.can_pass() &&
+                       !parts_.starter.is_starting() && parts_.watch.is_at_rest() &&
+                       !parts_.auto_checkpoints.is_due() && parts_.account.runs() == 0 &&
+                       parts_.ports.awaited() == 0;
     return rests ? std::nullopt : std::optional<std::string>("it is at work");
 }
 
@@ -253,6 +260,7 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
     const OutputJournal& journal = parts_.output.journal();
     return kPassedBesidesBytes + json::to_cbor(write_options(parts_.setup.options)).size() +
            json::to_cbor(write_spec(parts_.setup.spec, shared)).size() +
+           parts_.kernels.all().size() * kPassedBesidesBytes +
            std::min(journal.bytes(), kPassedOutputBytesMax) +
            bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes();
 }
@@ -269,6 +277,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         passed.zygote = shared.add(zygote);
     }
     PassedKernel kernel = parts_.kernels.main().pass_on();
+    json further = write_further(parts_.kernels, passed.further);
     process::PassedCommands commands = parts_.commands.pass_on();
     passed.commands = process::take_ends(commands);
     json saved = json::array();
@@ -283,6 +292,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         {"account", write_account(parts_.account.pass_on())},
         {"life", write_life(parts_.life.pass_on())},
         {"kernel", write_kernel(kernel)},
+        {"further", std::move(further)},
         {"executions", write_executions(parts_.executions)},
         {"commands", process::write_commands(commands)},
         {"ended_commands", process::write_ended(commands)},
@@ -321,6 +331,7 @@ Status SessionPassage::go_on(PassedSession passed) {
         BOOST_OUTCOME_TRY(parts_.watch.begin(parts_.sandbox.event_fd()));
         BOOST_OUTCOME_TRY(parts_.kernels.main().go_on(
             read_kernel(state.at("kernel"), std::move(passed.interpreter))));
+        BOOST_OUTCOME_TRY(read_further(state, std::move(passed.further), parts_.kernels));
     } catch (const json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed session: ") + failure.what());
     }

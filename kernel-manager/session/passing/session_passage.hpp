@@ -63,6 +63,7 @@ class SessionPassage {
 
     /// ManagedSession's.
     std::optional<std::string> find_obstacle() const;
+    std::optional<std::string> find_newer_part() const;
     std::optional<std::string> find_work() const;
     Result<std::uint32_t> ask_for_death_signal(bool wanted);
     std::size_t passed_bytes(SharedParts& shared) const;

@@ -72,6 +72,24 @@ def test_a_sandbox_goes_on_with_its_client(server: Server) -> None:
         sandbox.files.read("kept.txt")
 
 
+def test_contexts_go_on_with_their_interpreters(server: Server) -> None:
+    sandbox = Sandbox.create(timeout=600)
+    sandbox.run_code("x = 'own'")
+    made = sandbox.create_code_context(cwd="/tmp")
+    removed = sandbox.create_code_context()
+    sandbox.run_code("x = 'made'; import os", context=made)
+    sandbox.remove_code_context(removed)
+    before = {context.id for context in sandbox.list_code_contexts()}
+    upgrade(server)
+    assert {context.id for context in sandbox.list_code_contexts()} == before
+    assert sandbox.run_code("x").text == "own"
+    assert sandbox.run_code("x, os.getcwd()", context=made).text == "('made', '/tmp')"
+    again = sandbox.create_code_context()
+    assert again.id not in before | {removed.id}
+    assert sandbox.run_code("'x' in globals()", context=again).text == "False"
+    sandbox.kill()
+
+
 def test_times_go_on(server: Server) -> None:
     short = Sandbox.create(timeout=10)
     lasting = Sandbox.create(timeout=600)

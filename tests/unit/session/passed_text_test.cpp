@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/passing/passed_text.hpp"
 
+#include "kernel-manager/limits/limits.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -51,6 +53,9 @@ PassedSessions any_sessions() {
     session.state = json::object({{"text", std::string("\xff\0", 2)}});
     session.sandbox = any_sandbox();
     session.interpreter = {9, any_file(), any_file(), any_file(), any_file()};
+    for (const sandbox::WorkerId worker : {10U, 11U}) {
+        session.further.push_back({worker, any_file(), any_file(), any_file(), any_file()});
+    }
     session.commands.push_back({any_file(), any_file(), any_file(), {}});
     session.commands.push_back({{}, {}, {}, any_file()});
     session.commands.emplace_back();
@@ -66,18 +71,25 @@ PassedSessions any_sessions() {
 }
 
 /// What exec does with the old program's own.
+void forget(PassedInterpreter& interpreter) {
+    for (UniqueFd* fd :
+         {&interpreter.pidfd, &interpreter.link, &interpreter.stdout_fd, &interpreter.stderr_fd}) {
+        (void)fd->release();
+    }
+}
+
 void forget(PassedSessions& passed) {
     for (PassedSession& session : passed.sessions) {
         for (UniqueFd* fd :
              {&session.sandbox.pidfd,
               &session.sandbox.control,
               &session.sandbox.events,
-              &session.sandbox.workspace,
-              &session.interpreter.pidfd,
-              &session.interpreter.link,
-              &session.interpreter.stdout_fd,
-              &session.interpreter.stderr_fd}) {
+              &session.sandbox.workspace}) {
             (void)fd->release();
+        }
+        forget(session.interpreter);
+        for (PassedInterpreter& interpreter : session.further) {
+            forget(interpreter);
         }
         for (process::CommandEnds& ends : session.commands) {
             for (UniqueFd* fd : {&ends.input, &ends.out, &ends.err, &ends.controller}) {
@@ -98,7 +110,7 @@ void forget(PassedSessions& passed) {
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
     const std::vector<int> numbers = descriptors_of(before);
-    CHECK(numbers.size() == 18);
+    CHECK(numbers.size() == 26);
     for (const int fd : numbers) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
@@ -121,6 +133,9 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
         REQUIRE(after.sessions.size() == 1);
         CHECK(after.sessions[0].state["text"] == std::string("\xff\0", 2));
         CHECK(after.sessions[0].zygote == 0);
+        REQUIRE(after.sessions[0].further.size() == 2);
+        CHECK(after.sessions[0].further[1].id == 11);
+        CHECK(after.sessions[0].further[1].link.get() == numbers[13]);
         REQUIRE(after.sessions[0].commands.size() == 3);
         CHECK_FALSE(after.sessions[0].commands[0].controller);
         CHECK(after.sessions[0].commands[1].controller);
@@ -135,20 +150,24 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
 }
 
 TEST_CASE(
-    "an older format has no ends of commands, and no descriptors of front ends",
+    "an older format has no ends of commands or further interpreters, and no descriptors of front "
+    "ends",
     "[session][passing]") {
     PassedSessions before = any_sessions();
     json value = write_passed(before);
     value["sessions"][0].erase("commands");
+    value["sessions"][0].erase("further");
     const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
     value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
     before.sessions[0].commands.clear();
+    before.sessions[0].further.clear();
     value.erase("front_fds");
     before.front_fds.clear();
     forget(before);
     const auto read = read_passed(value);
     REQUIRE(read.has_value());
     CHECK(read.value().sessions.at(0).commands.empty());
+    CHECK(read.value().sessions.at(0).further.empty());
     CHECK(read.value().front_fds.empty());
 }
 
@@ -176,6 +195,21 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     }
     SECTION("a cgroup without directories") {
         session["sandbox"]["cgroup"].erase("directories");
+    }
+    SECTION("a further interpreter whose link is not open") {
+        session["further"][0]["link"] = 999'999;
+    }
+    SECTION("a further interpreter whose output is a standard stream") {
+        session["further"][1]["stdout"] = 1;
+    }
+    SECTION("a further interpreter without a process") {
+        session["further"][1].erase("pidfd");
+    }
+    SECTION("a further interpreter that is a number") {
+        session["further"][0] = 5;
+    }
+    SECTION("further interpreters that are none") {
+        session["further"] = json();
     }
     SECTION("a command's end that is not open") {
         session["commands"][0]["stdout"] = 999'999;
@@ -215,6 +249,23 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     CHECK(read.error().code() == ErrorCode::kProtocol);
     // What was read before is closed, and may be another's by now.
     forget(before);
+}
+
+TEST_CASE("as many interpreters pass as a session has, and not one more", "[session][passing]") {
+    for (const std::size_t more : {std::size_t{0}, std::size_t{1}}) {
+        PassedSessions before;
+        before.sessions.push_back({});
+        PassedSession& session = before.sessions[0];
+        session.sandbox = any_sandbox();
+        session.interpreter = {9, any_file(), any_file(), any_file(), any_file()};
+        for (std::size_t i = 1; i < kSessionLanguagesMax + more; ++i) {
+            session.further.push_back({10, any_file(), any_file(), any_file(), any_file()});
+        }
+        const json value = write_passed(before);
+        forget(before);
+        const auto read = read_passed(value);
+        CHECK(read.has_value() == (more == 0));
+    }
 }
 
 }  // namespace

@@ -174,6 +174,28 @@ TEST_CASE_METHOD(KernelsFixture, "a session has eight languages", "[session][ker
     CHECK(kernels.check("bash").has_value());
 }
 
+TEST_CASE_METHOD(
+    KernelsFixture, "kernels of another program come in their order", "[session][passing]") {
+    const auto bash = kernels.open_again("bash");
+    REQUIRE(bash.has_value());
+    CHECK(bash.value()->group() == 1);
+    const auto numbered = kernels.open_again("python:2");
+    REQUIRE(numbered.has_value());
+    CHECK(numbered.value()->group() == 2);
+    CHECK(numbered.value()->spec().language == "python:2");
+    kernels.launch_waiting();
+    CHECK(woken == 0);  // nothing is launched for them
+    for (const char* wrong : {"bash", "python", "python:2", "python:1", "cobol", "cobol:2", ""}) {
+        CAPTURE(wrong);
+        CHECK(kernels.open_again(wrong).error().code() == ErrorCode::kProtocol);
+    }
+    for (const char* language : {"sql", "c1", "c2", "c3", "c4"}) {
+        REQUIRE(kernels.open_again(language).has_value());
+    }
+    CHECK(kernels.all().size() == kSessionLanguagesMax);
+    CHECK(kernels.open_again("c5").error().code() == ErrorCode::kProtocol);
+}
+
 TEST_CASE_METHOD(KernelsFixture, "nothing starts while everything is swept", "[session][kernels]") {
     launch_main();
     REQUIRE(kernels.begin_sweep(kernels.main()).has_value());

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/passing/passed_kernel.hpp"
+
+#include "protocol/support/passed_time.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+json write_kernel(const PassedKernel& kernel) {
+    json deaths = json::array();
+    for (const auto& death : kernel.process.deaths) {
+        deaths.push_back(to_ticks(death));
+    }
+    const auto& claimed = kernel.process.claimed_end;
+    return {
+        {"session", kernel.process.session},
+        {"info", kernel.process.info},
+        {"restarts", kernel.process.restarts},
+        {"deaths", std::move(deaths)},
+        {"oom_kills", kernel.process.oom_kills},
+        {"claimed_end", claimed ? json(to_ticks(*claimed)) : json()},
+        {"text_parent", kernel.text_parent},
+        {"begun", kernel.begun}};
+}
+
+PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
+    PassedKernel kernel;
+    kernel.process.interpreter = std::move(interpreter);
+    kernel.process.session = text.at("session").get<std::string>();
+    kernel.process.info = text.at("info");
+    kernel.process.restarts = text.at("restarts").get<std::uint64_t>();
+    for (const json& death : text.at("deaths")) {
+        kernel.process.deaths.push_back(
+            from_ticks<steady_clock::time_point>(death.get<std::int64_t>()));
+    }
+    kernel.process.oom_kills = text.at("oom_kills").get<std::uint64_t>();
+    if (const json& claimed = text.at("claimed_end"); !claimed.is_null()) {
+        kernel.process.claimed_end =
+            from_ticks<steady_clock::time_point>(claimed.get<std::int64_t>());
+    }
+    kernel.text_parent = text.at("text_parent").get<std::string>();
+    kernel.begun = text.at("begun").get<std::uint64_t>();
+    return kernel;
+}
+
+}  // namespace cellkeep::session
