@@ -54,11 +54,16 @@ class CheckpointTree {
     const std::optional<std::string>& origin() const { return origin_; }
     void set_origin(std::optional<std::string> id) { origin_ = std::move(id); }
 
+    using GoneOnes = std::deque<std::pair<std::string, Gone>>;  // the newest last
+    const GoneOnes& gone() const { return gone_; }
+    /// Of the program before in the server's process. At most kGoneKept.
+    void set_gone(GoneOnes gone) { gone_ = std::move(gone); }
+
  private:
     std::size_t checkpoints_max_;
     std::vector<Checkpoint> checkpoints_;
     std::optional<std::string> origin_;
-    std::deque<std::pair<std::string, Gone>> gone_;  // the newest last
+    GoneOnes gone_;
 };
 
 }  // namespace cellkeep::checkpoint

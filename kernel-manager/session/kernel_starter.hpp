@@ -82,6 +82,8 @@ class KernelStarter {
         PassedInterpreter passed, Interpreter::Events events);
     /// A start is under way or waits.
     bool is_starting() const { return starts_.is_starting(); }
+    /// No copy is on its way out of the interpreter's cgroup, or has to go.
+    bool are_sleepers_at_rest() const { return sleepers_.is_at_rest(); }
     /// Starts any other process. As WorkerStarts::begin().
     Result<std::shared_ptr<WorkerStart>> start_other(
         sandbox::WorkerSpec spec, WorkerStart::Done done);
@@ -92,6 +94,8 @@ class KernelStarter {
     /// Before anything is forked from a copy: until all copies are where what they fork is looked
     /// for.
     boost::asio::awaitable<void> wait_moved() { return sleepers_.wait(); }
+    /// A copy that is where it should be, of another program in the server's process.
+    void note_sleeper(const UniqueFd& pidfd) { sleepers_.add(pidfd); }
 
  private:
     boost::asio::io_context& io_;

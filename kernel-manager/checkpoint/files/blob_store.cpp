@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,46 @@ std::uint64_t whole_blocks(std::uint64_t bytes) {
 Error store_failure(int error, const char* operation) {
     const Error plain = Error::from_errno(error, std::string("checkpoint: files: ") + operation);
     return {ErrorCode::kUnavailable, plain.message(), "Is the disk of the state directory full?"};
+}
+
+Error no_blobs(const std::string& why) {
+    return {ErrorCode::kProtocol, "passed contents of files: " + why};
+}
+
+bool is_digest(const std::string& text) {
+    constexpr std::size_t kDigits = 64;
+    return text.size() == kDigits && std::all_of(text.begin(), text.end(), [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           });
+}
+
+/// The end of what the file holds: they begin at whole blocks, lie behind one another and not in
+/// one another, and are there.
+Result<std::uint64_t> check_places(const PassedBlobs& passed, std::uint64_t file_bytes) {
+    std::map<std::uint64_t, std::uint64_t> ends;  // by their beginnings
+    std::uint64_t all = 0;
+    for (const auto& [digest, blob] : passed.blobs) {
+        const bool fits = is_digest(digest) && blob.offset % kBlockBytes == 0;
+        if (fits && blob.bytes == 0) {
+            continue;  // nothing lies there
+        }
+        if (!fits || blob.bytes > file_bytes || blob.offset > file_bytes - blob.bytes) {
+            return no_blobs("one that cannot be in the file");
+        }
+        all += blob.bytes;
+        if (!ends.emplace(blob.offset, blob.offset + blob.bytes).second) {
+            return no_blobs("two at one place");
+        }
+    }
+    std::uint64_t end = 0;
+    for (const auto& [begin, behind] : ends) {
+        if (begin < end) {
+            return no_blobs("two at one place");
+        }
+        end = whole_blocks(behind);
+    }
+    return all > passed.bytes ? Result<std::uint64_t>(no_blobs("more than was counted"))
+                              : Result<std::uint64_t>(std::max(end, whole_blocks(file_bytes)));
 }
 
 }  // namespace
@@ -163,6 +204,51 @@ void BlobStore::drop(const std::string& digest) {
         bytes_ -= blob.bytes;
         space_->give_back(blob.bytes);
     }
+}
+
+std::optional<std::uint64_t> BlobStore::bytes_of(const std::string& digest) const {
+    const auto found = blobs_.find(digest);
+    return found == blobs_.end() ? std::nullopt : std::optional(found->second.bytes);
+}
+
+bool BlobStore::are_all_held() const {
+    return std::all_of(
+        blobs_.begin(), blobs_.end(), [](const auto& one) { return one.second.holders > 0; });
+}
+
+PassedBlobs BlobStore::pass_on() {
+    CELLKEEP_CHECK(!coming_);
+    PassedBlobs passed;
+    passed.file = std::move(file_);
+    passed.bytes = bytes_.exchange(0);
+    for (const auto& [digest, blob] : std::exchange(blobs_, {})) {
+        passed.blobs.emplace(digest, PassedBlobs::Blob{blob.offset, blob.bytes});
+    }
+    end_ = 0;
+    space_->give_back(passed.bytes);
+    return passed;
+}
+
+Status BlobStore::go_on(PassedBlobs passed) {
+    CELLKEEP_CHECK(blobs_.empty() && !coming_);
+    struct stat about {};
+    if (!passed.file) {
+        return passed.blobs.empty() ? Status(ok()) : Status(no_blobs("there is no file"));
+    }
+    if (::fstat(passed.file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
+        return no_blobs("no file");
+    }
+    if (passed.bytes > bytes_max_) {
+        return no_blobs("more than a session keeps");
+    }
+    BOOST_OUTCOME_TRY(end_, check_places(passed, static_cast<std::uint64_t>(about.st_size)));
+    file_ = std::move(passed.file);
+    for (const auto& [digest, blob] : passed.blobs) {
+        blobs_.emplace(digest, Blob{blob.offset, blob.bytes, 0});
+    }
+    bytes_ = passed.bytes;
+    space_->take_over(passed.bytes);
+    return ok();
 }
 
 Result<std::size_t> BlobStore::read(

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,12 +39,26 @@ class BlobSpace {
     Result<UniqueFd> make_file() const;
     /// False: there is no room for so many more.
     bool take(std::uint64_t bytes);
+    /// What is there already, from the program before in this process: whatever the bound is.
+    void take_over(std::uint64_t bytes) { used_ += bytes; }
     void give_back(std::uint64_t bytes) { used_ -= bytes; }
 
  private:
     std::string directory_;
     std::uint64_t bytes_max_;
     std::atomic<std::uint64_t> used_{0};
+};
+
+/// A store on its way from one program in the server's process to another: its file, and where in
+/// it what is.
+struct PassedBlobs {
+    struct Blob {
+        std::uint64_t offset = 0;
+        std::uint64_t bytes = 0;
+    };
+    UniqueFd file;                      // none: there was never anything
+    std::map<std::string, Blob> blobs;  // by digest
+    std::uint64_t bytes = 0;            // BlobStore::bytes()
 };
 
 /// One session's. One thread at a time, except for bytes().
@@ -68,6 +83,9 @@ class BlobStore {
     bool contains(const std::string& digest) const { return blobs_.contains(digest); }
     /// Precondition: contains(digest).
     void hold(const std::string& digest) { ++blobs_.at(digest).holders; }
+    /// Of one; nullopt: it is not there.
+    std::optional<std::uint64_t> bytes_of(const std::string& digest) const;
+    bool are_all_held() const;
     /// The last holder's drop removes it. Precondition: contains(digest).
     void drop(const std::string& digest);
     /// How many bytes were read; 0 at the end. kNotFound.
@@ -76,6 +94,12 @@ class BlobStore {
 
     /// Of all blobs. Any thread.
     std::uint64_t bytes() const { return bytes_; }
+
+    /// It is as a new one then. Precondition: no blob is on its way.
+    PassedBlobs pass_on();
+    /// In a new one: nobody holds anything of it yet. kProtocol: what is said of the file cannot
+    /// be.
+    Status go_on(PassedBlobs passed);
 
  private:
     struct Blob {

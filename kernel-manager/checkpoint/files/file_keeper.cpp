@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -143,6 +144,38 @@ void FileKeeper::drop(Kept kept) {
             return WorkThread::Slice::kDone;
         });
     }
+}
+
+bool FileKeeper::is_at_rest() const {
+    // Each piece of work and each holder has its own pointer, and only this one makes more.
+    return !versions_ || versions_.use_count() == 1;
+}
+
+std::optional<PassedBlobs> FileKeeper::pass_on() {
+    CELLKEEP_CHECK(is_at_rest());
+    closed_ = true;
+    const auto versions = std::exchange(versions_, nullptr);
+    if (!versions) {
+        return std::nullopt;
+    }
+    // What the work thread did before it let go of its pointer is seen.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return versions->blobs().pass_on();
+}
+
+Status FileKeeper::go_on(PassedBlobs passed, const std::vector<Kept>& kept) {
+    if (!space_) {
+        return Error(ErrorCode::kUnavailable, "passed contents of files: this server keeps none");
+    }
+    BOOST_OUTCOME_TRY(open());
+    BOOST_OUTCOME_TRY(versions_->blobs().go_on(std::move(passed)));
+    for (const Kept& manifest : kept) {
+        BOOST_OUTCOME_TRY(versions_->hold(*manifest));
+    }
+    return versions_->blobs().are_all_held()
+               ? Status(ok())
+               : Status(Error(
+                     ErrorCode::kProtocol, "passed contents of files: some that nobody holds"));
 }
 
 }  // namespace cellkeep::checkpoint

@@ -19,8 +19,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace cellkeep::checkpoint {
 
@@ -64,6 +66,15 @@ class FileKeeper {
     void drop(Kept kept);
     /// The session has ended: nothing is kept any more. Work that is under way comes to its end.
     void close();
+    // --- its way to another program in the server's process
+    /// No work of it is under way, and nobody else holds what is kept.
+    bool is_at_rest() const;
+    /// The contents; nothing is kept here any more. nullopt: nothing was captured yet.
+    /// Precondition: is_at_rest().
+    std::optional<PassedBlobs> pass_on();
+    /// Before the first capture: these contents, as these checkpoints have them. kProtocol: they do
+    /// not fit each other.
+    Status go_on(PassedBlobs passed, const std::vector<Kept>& kept);
     /// Of the contents that are kept, each once.
     std::uint64_t bytes() const { return versions_ ? versions_->blobs().bytes() : 0; }
 

@@ -41,4 +41,18 @@ void FileVersions::drop(const Manifest& manifest) {
     }
 }
 
+Status FileVersions::hold(const Manifest& manifest) {
+    for (const auto& [path, file] : manifest.files) {
+        if (file.kind != sandbox::EntryKind::kFile) {
+            continue;
+        }
+        if (blobs_.bytes_of(file.content) != file.bytes) {
+            return Error(
+                ErrorCode::kProtocol, "passed contents of files: a file without its contents");
+        }
+        blobs_.hold(file.content);
+    }
+    return ok();
+}
+
 }  // namespace cellkeep::checkpoint

@@ -65,6 +65,8 @@ class FileVersions {
 
     /// Its contents may go.
     void drop(const Manifest& manifest);
+    /// They stay until drop(). kProtocol: some are not here, or are not what it says.
+    Status hold(const Manifest& manifest);
 
  private:
     struct Known {

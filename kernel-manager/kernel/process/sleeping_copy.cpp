@@ -42,6 +42,25 @@ Result<std::shared_ptr<SleepingCopy>> SleepingCopy::create(
     return copy;
 }
 
+Result<std::shared_ptr<SleepingCopy>> SleepingCopy::go_on(
+    boost::asio::io_context& io, PassedSleeper passed) {
+    sandbox::Worker worker;
+    worker.id = passed.worker;
+    worker.pidfd = std::move(passed.pidfd);
+    BOOST_OUTCOME_TRY(auto copy, create(io, std::move(passed.socket), std::move(worker)));
+    copy->sequence_ = passed.sequence;
+    return copy;
+}
+
+PassedSleeper SleepingCopy::pass_on() {
+    PassedSleeper passed;
+    passed.worker = worker_.id;
+    passed.pidfd = std::move(worker_.pidfd);
+    passed.socket = UniqueFd(socket_.release());
+    passed.sequence = sequence_;
+    return passed;
+}
+
 SleepingCopy::~SleepingCopy() {
     close();
 }

@@ -27,6 +27,14 @@
 
 namespace cellkeep::session {
 
+/// One on its way to another program in the server's process. Whoever lets it go does not kill it.
+struct PassedSleeper {
+    sandbox::WorkerId worker = 0;
+    UniqueFd pidfd;
+    UniqueFd socket;
+    std::uint32_t sequence = 0;
+};
+
 class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
  public:
     /// socket: ours of a SOCK_SEQPACKET pair, which does not block. worker: the adopted copy.
@@ -34,6 +42,9 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
         boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker);
     SleepingCopy(const SleepingCopy&) = delete;
     SleepingCopy& operator=(const SleepingCopy&) = delete;
+    /// One that another program had, and that sleeps.
+    static Result<std::shared_ptr<SleepingCopy>> go_on(
+        boost::asio::io_context& io, PassedSleeper passed);
     /// Kills it.
     ~SleepingCopy();
 
@@ -54,6 +65,10 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
         std::vector<int> fds, bool reseed, std::chrono::milliseconds patience);
     /// Kills it, and fails a wake() that waits.
     void close();
+    /// It is asked for something.
+    bool is_asked() const { return woken_ != nullptr; }
+    /// As after close(), but that it sleeps on. Precondition: nothing is asked of it.
+    PassedSleeper pass_on();
 
  private:
     using Woken = Completion<Result<pid_t>>;

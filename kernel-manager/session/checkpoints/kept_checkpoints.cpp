@@ -149,6 +149,55 @@ boost::asio::awaitable<Result<checkpoint::MergeAnswer>> KeptCheckpoints::merge(
         std::move(ours), std::move(theirs), std::move(base), std::move(order));
 }
 
+bool KeptCheckpoints::is_at_rest() const {
+    return !pinned_ && forgotten_.empty() && keeper_.is_at_rest() &&
+           std::none_of(parts_.begin(), parts_.end(), [](const auto& one) {
+               return one.second.copy->is_asked();
+           });
+}
+
+std::size_t KeptCheckpoints::names() const {
+    std::size_t names = 0;
+    for (const auto& [id, parts] : parts_) {
+        names += parts.files->files.size() + parts.files->unkept.size();
+    }
+    return names;
+}
+
+PassedCheckpoints KeptCheckpoints::pass_on() {
+    PassedCheckpoints passed;
+    for (const Checkpoint& one : tree_.list()) {
+        Parts parts = std::move(parts_.at(one.id));
+        passed.all.push_back({one, std::move(parts.files), parts.copy->pass_on()});
+    }
+    parts_.clear();
+    passed.origin = tree_.origin();
+    passed.gone = tree_.gone();
+    if (passed.all.empty()) {
+        keeper_.close();  // nobody holds anything
+    } else {
+        passed.blobs = keeper_.pass_on();
+    }
+    return passed;
+}
+
+Status KeptCheckpoints::go_on(PassedCheckpoints passed) {
+    std::vector<Files> files;
+    for (const PassedCheckpoints::One& one : passed.all) {
+        files.push_back(one.files);
+    }
+    if (passed.blobs) {
+        BOOST_OUTCOME_TRY(keeper_.go_on(std::move(*passed.blobs), files));
+    }
+    for (PassedCheckpoints::One& one : passed.all) {
+        BOOST_OUTCOME_TRY(auto copy, SleepingCopy::go_on(io_, std::move(one.sleeper)));
+        add(std::move(one.checkpoint), {std::move(copy), std::move(one.files)});
+    }
+    tree_.set_origin(std::move(passed.origin));
+    tree_.set_gone(std::move(passed.gone));
+    return ok();
+}
+
 boost::asio::awaitable<checkpoint::CheckpointList> KeptCheckpoints::list() {
     using Measured = std::map<std::string, std::uint64_t>;
     const auto processes = std::make_shared<std::map<std::string, UniqueFd>>();

@@ -24,6 +24,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +34,25 @@
 #include <vector>
 
 namespace cellkeep::session {
+
+/// The checkpoints of a session on their way from one program in the server's process to another.
+struct PassedCheckpoints {
+    struct One {
+        checkpoint::Checkpoint checkpoint;  // without the summary of its files
+        std::shared_ptr<const checkpoint::Manifest> files;
+        PassedSleeper sleeper;
+    };
+    std::vector<One> all;  // oldest first
+    std::optional<std::string> origin;
+    checkpoint::CheckpointTree::GoneOnes gone;
+    std::optional<checkpoint::PassedBlobs> blobs;  // nullopt: no files were ever kept
+    /// The checkpoint as which the interpreter was when it had begun so much.
+    struct Settled {
+        std::string checkpoint;
+        std::uint64_t begun = 0;
+    };
+    std::optional<Settled> settled;
+};
 
 class KeptCheckpoints {
  public:
@@ -101,6 +122,17 @@ class KeptCheckpoints {
         return keeper_.restore_from(std::move(target), std::move(source));
     }
     std::shared_ptr<checkpoint::FileVersions> versions() const { return keeper_.versions(); }
+
+    // --- their way to another program in the server's process
+    /// Nothing is asked of a copy, and no work with files is under way.
+    bool is_at_rest() const;
+    /// Of files, and of what could not be kept, in all of them.
+    std::size_t names() const;
+    /// What remains is as after close(), but that the copies sleep on. Precondition: is_at_rest().
+    PassedCheckpoints pass_on();
+    /// In a new one. kProtocol: they do not fit each other.
+    Status go_on(PassedCheckpoints passed);
+    const std::map<std::string, Parts>& parts() const { return parts_; }
 
     /// With their private memory.
     boost::asio::awaitable<checkpoint::CheckpointList> list();

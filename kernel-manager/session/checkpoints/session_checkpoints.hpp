@@ -107,6 +107,15 @@ class SessionCheckpoints {
     /// The session has ended: all copies are killed.
     void close();
 
+    // --- their way to another program in the server's process
+    /// KeptCheckpoints::is_at_rest(); and no process leaves for a branch.
+    bool is_at_rest() const;
+    const KeptCheckpoints& kept() const { return kept_; }
+    /// As close(), but that the copies sleep on. Precondition: is_at_rest().
+    PassedCheckpoints pass_on();
+    /// Before anything is asked of it.
+    Status go_on(PassedCheckpoints passed);
+
     // --- how they are
     bool is_working() const { return working_; }
     /// Something sleeps, or is on its way to.
@@ -144,11 +153,7 @@ class SessionCheckpoints {
     const Hooks hooks_;
     const KeepAlive keep_session_;
     KeptCheckpoints kept_;
-    /// The checkpoint as which the interpreter was when it had begun() so much.
-    struct Settled {
-        std::string checkpoint;
-        std::uint64_t begun = 0;
-    };
+    using Settled = PassedCheckpoints::Settled;
     std::optional<Settled> settled_;
     Kept begun_;                                         // of a branch: what it was made with
     std::shared_ptr<checkpoint::MergeBase> merge_base_;  // of a branch

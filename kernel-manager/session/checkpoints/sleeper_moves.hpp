@@ -36,6 +36,8 @@ class SleeperMoves {
     /// If the sandbox has sleepers elsewhere. A copy that cannot be moved is killed. One that was
     /// added while others are moved comes behind them.
     void begin();
+    /// All are where they should be.
+    bool is_at_rest() const { return !moving_ && !sandbox_.has_stray_sleepers(); }
     /// Returns when all are where they should be.
     boost::asio::awaitable<void> wait();
 

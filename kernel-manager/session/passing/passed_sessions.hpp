@@ -9,6 +9,7 @@
 #include "kernel-manager/kernel/interpreter.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/process/command_ends.hpp"
+#include "kernel-manager/session/passing/passed_checkpoints.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/server/passed_sandbox.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -42,6 +43,7 @@ struct PassedSession {
     sandbox::PassedSandbox sandbox;
     PassedInterpreter interpreter;
     std::vector<PassedInterpreter> further;      // of other languages, by their groups from 1
+    CheckpointEnds checkpoints;                  // of those in state
     std::vector<process::CommandEnds> commands;  // of those in state, in their order
     std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
 };

@@ -2,6 +2,7 @@
 #include "kernel-manager/session/passing/passed_text.hpp"
 
 #include "kernel-manager/limits/limits.hpp"
+#include "protocol/limits.hpp"
 
 #include <fcntl.h>
 
@@ -197,6 +198,32 @@ std::vector<PassedInterpreter> read_further_ends(const json& session) {
     return further;
 }
 
+json write_checkpoint_ends(const CheckpointEnds& ends) {
+    json sleepers = json::array();
+    for (const CheckpointEnds::Sleeper& sleeper : ends.sleepers) {
+        sleepers.push_back({{"pidfd", sleeper.pidfd.get()}, {"socket", sleeper.socket.get()}});
+    }
+    return {{"sleepers", std::move(sleepers)}, {"contents", ends.blobs.get()}};
+}
+
+/// A program of an older format writes none.
+CheckpointEnds read_checkpoint_ends(const json& session) {
+    CheckpointEnds ends;
+    if (!session.contains("checkpoints")) {
+        return ends;
+    }
+    const json& text = session.at("checkpoints");
+    const json& sleepers = text.at("sleepers");
+    if (!sleepers.is_array() || sleepers.size() > limits::kCheckpointsMax) {
+        throw json::other_error::create(502, "no checkpoints of a session", &session);
+    }
+    for (const json& sleeper : sleepers) {
+        ends.sleepers.push_back({take_fd(sleeper, "pidfd"), take_fd(sleeper, "socket")});
+    }
+    ends.blobs = take_fd_if_any(text, "contents");
+    return ends;
+}
+
 json write_session(const PassedSession& session) {
     json further = json::array();
     for (const PassedInterpreter& interpreter : session.further) {
@@ -210,6 +237,7 @@ json write_session(const PassedSession& session) {
          {"state", session.state},
          {"sandbox", write_sandbox(session.sandbox)},
          {"further", std::move(further)},
+         {"checkpoints", write_checkpoint_ends(session.checkpoints)},
          {"commands", write_ends(session.commands)},
          {"zygote", session.zygote ? json(*session.zygote) : json()}});
     return written;
@@ -224,6 +252,7 @@ PassedSession read_session(const json& text) {
     session.sandbox = read_sandbox(text.at("sandbox"));
     session.interpreter = read_interpreter(text);
     session.further = read_further_ends(text);
+    session.checkpoints = read_checkpoint_ends(text);
     session.commands = read_ends(text);
     if (const json& zygote = text.at("zygote"); !zygote.is_null()) {
         session.zygote = zygote.get<std::size_t>();
@@ -242,6 +271,16 @@ void add_descriptors(const PassedInterpreter& interpreter, std::vector<int>& all
     for (const UniqueFd* fd :
          {&interpreter.pidfd, &interpreter.link, &interpreter.stdout_fd, &interpreter.stderr_fd}) {
         all.push_back(fd->get());
+    }
+}
+
+void add_descriptors(const CheckpointEnds& ends, std::vector<int>& all) {
+    for (const CheckpointEnds::Sleeper& sleeper : ends.sleepers) {
+        all.push_back(sleeper.pidfd.get());
+        all.push_back(sleeper.socket.get());
+    }
+    if (ends.blobs) {
+        all.push_back(ends.blobs.get());
     }
 }
 
@@ -292,6 +331,7 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
         for (const PassedInterpreter& interpreter : session.further) {
             add_descriptors(interpreter, all);
         }
+        add_descriptors(session.checkpoints, all);
         add_ends(session.commands, all);
     }
     for (const sandbox::PassedSandbox& zygote : passed.zygotes) {

@@ -3,7 +3,9 @@
 
 #include "kernel-manager/execution/passing/passed_execution.hpp"
 #include "kernel-manager/process/passed_commands.hpp"
+#include "kernel-manager/session/passing/passed_checkpoints.hpp"
 #include "kernel-manager/session/passing/passed_kernel.hpp"
+#include "kernel-manager/session/passing/passed_manifest.hpp"
 #include "kernel-manager/session/passing/passed_specs.hpp"
 #include "protocol/support/passed_time.hpp"
 
@@ -180,6 +182,15 @@ Status read_further(
     return ok();
 }
 
+std::size_t bytes_of_checkpoints(const KeptCheckpoints& kept) {
+    std::size_t bytes = 0;
+    for (const auto& [id, parts] : kept.parts()) {
+        // And about as much for where in the file each content is.
+        bytes += kPassedBesidesBytes + 2 * bytes_of_names(*parts.files);
+    }
+    return bytes;
+}
+
 json write_output(const OutputJournal& journal) {
     json messages = json::array();
     for (const protocol::Message& message : journal.newest(kPassedOutputBytesMax)) {
@@ -210,8 +221,8 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     if (parts_.kernels.is_any_dead()) {
         return "one of its interpreters is dead";
     }
-    if (parts_.checkpoints.has_sleeping()) {
-        return "it has checkpoints";
+    if (parts_.checkpoints.kept().names() > kPassedNamesMax) {
+        return "its checkpoints have more than " + std::to_string(kPassedNamesMax) + " files";
     }
     if (parts_.branches.any() || parts_.branches.is_awaited() || parts_.setup.branch) {
         return "it has branches, or is one";
@@ -233,8 +244,11 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
 }
 
 std::optional<std::string> SessionPassage::find_newer_part() const {
-    return parts_.kernels.all().size() > 1 ? std::optional<std::string>("it runs several languages")
-                                           : std::nullopt;
+    if (parts_.kernels.all().size() > 1) {
+        return "it runs several languages";
+    }
+    return parts_.checkpoints.has_sleeping() ? std::optional<std::string>("it has checkpoints")
+                                             : std::nullopt;
 }
 
 std::optional<std::string> SessionPassage::find_work() const {
@@ -243,7 +257,8 @@ std::optional<std::string> SessionPassage::find_work() const {
     }
     const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.can_pass() &&
                        !parts_.starter.is_starting() && parts_.watch.is_at_rest() &&
-                       !parts_.auto_checkpoints.is_due() && parts_.account.runs() == 0 &&
+                       !parts_.auto_checkpoints.is_due() && parts_.checkpoints.is_at_rest() &&
+                       parts_.starter.are_sleepers_at_rest() && parts_.account.runs() == 0 &&
                        parts_.ports.awaited() == 0;
     return rests ? std::nullopt : std::optional<std::string>("it is at work");
 }
@@ -262,7 +277,8 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
            json::to_cbor(write_spec(parts_.setup.spec, shared)).size() +
            parts_.kernels.all().size() * kPassedBesidesBytes +
            std::min(journal.bytes(), kPassedOutputBytesMax) +
-           bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes();
+           bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes() +
+           bytes_of_checkpoints(parts_.checkpoints.kept());
 }
 
 PassedSession SessionPassage::pass_on(SharedParts& shared) {
@@ -278,6 +294,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
     }
     PassedKernel kernel = parts_.kernels.main().pass_on();
     json further = write_further(parts_.kernels, passed.further);
+    PassedCheckpoints checkpoints = parts_.checkpoints.pass_on();
     process::PassedCommands commands = parts_.commands.pass_on();
     passed.commands = process::take_ends(commands);
     json saved = json::array();
@@ -293,6 +310,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         {"life", write_life(parts_.life.pass_on())},
         {"kernel", write_kernel(kernel)},
         {"further", std::move(further)},
+        {"checkpoints", write_checkpoints(checkpoints, passed.checkpoints)},
         {"executions", write_executions(parts_.executions)},
         {"commands", process::write_commands(commands)},
         {"ended_commands", process::write_ended(commands)},
@@ -302,7 +320,6 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
     parts_.closed = true;
     parts_.kernels.close();
     parts_.auto_checkpoints.stop();
-    parts_.checkpoints.close();
     parts_.commands.close();
     parts_.watch.close();
     parts_.branches.forget_sandbox();
@@ -332,6 +349,12 @@ Status SessionPassage::go_on(PassedSession passed) {
         BOOST_OUTCOME_TRY(parts_.kernels.main().go_on(
             read_kernel(state.at("kernel"), std::move(passed.interpreter))));
         BOOST_OUTCOME_TRY(read_further(state, std::move(passed.further), parts_.kernels));
+        if (state.contains("checkpoints")) {  // a program of an older format writes none
+            BOOST_OUTCOME_TRY(
+                PassedCheckpoints checkpoints,
+                read_checkpoints(state.at("checkpoints"), std::move(passed.checkpoints)));
+            BOOST_OUTCOME_TRY(parts_.checkpoints.go_on(std::move(checkpoints)));
+        }
     } catch (const json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed session: ") + failure.what());
     }

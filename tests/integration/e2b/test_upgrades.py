@@ -189,6 +189,28 @@ def test_after_a_failed_exec_clients_go_on(server: Server, place: Place) -> None
     sandbox.kill()
 
 
+def test_snapshots_and_forks_are_made_of_what_was_before(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Server(*LEAN, *BARE, "--e2b-snapshots") as server:
+        monkeypatch.setenv("E2B_API_URL", server.url)
+        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+        sandbox = Sandbox.create(timeout=600)
+        sandbox.run_code("x = 1")
+        sandbox.files.write("a.txt", "1")
+        snapshot = sandbox.create_snapshot("kept")
+        sandbox.run_code("x = 2")
+        sandbox.files.write("a.txt", "2")
+        upgrade(server)
+        for template in (snapshot.snapshot_id, "kept"):
+            with Sandbox.create(template, timeout=120) as other:
+                assert other.run_code("x").text == "1"
+                assert other.files.read("a.txt") == "1"
+        assert sandbox.run_code("x").text == "2"
+        upgrade(server)
+        assert sandbox.files.read("a.txt") == "2"
+
+
 def test_the_sandbox_of_the_debug_mode_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with Server(*LEAN, *BARE, "--e2b-debug") as server:
         monkeypatch.delenv("E2B_API_KEY")

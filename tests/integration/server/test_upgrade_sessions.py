@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from checkpoints import checkpoint
 from harness import LEAN, Client, Server, Session, cgroups_of, wait_until
 from modes import ModeServer
 from processes import finish, events, look, remove, start
@@ -200,19 +199,6 @@ def test_names_of_mcp_and_documents_of_jupyter_stay(server: Server) -> None:
     assert (kept["id"], kept["kernel"]["id"]) == (document["id"], document["kernel"]["id"])
     assert server.request("DELETE", f"/api/sessions/{document['id']}").status_code == 204
     assert server.request("DELETE", f"/v1/sessions/{made['session_id']}").status_code == 204
-
-
-def test_checkpoints_are_waited_for(server: Server) -> None:
-    session = server.create()
-    session.execute("x = 1")
-    name = session.info["id"]
-    made = checkpoint(session)
-    asked = Asked(server)
-    assert asked.wait("waiting")["for"] == [f"{name} (it has checkpoints)"]
-    assert server.request("DELETE", f"{session.path}/checkpoints/{made['id']}").status_code == 204
-    asked.wait_until_served()
-    assert session.value("x") == "1"
-    session.delete()
 
 
 def test_a_run_that_ends_in_the_pause_is_answered_and_the_session_passes(server: Server) -> None:

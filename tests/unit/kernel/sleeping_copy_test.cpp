@@ -246,5 +246,38 @@ TEST_CASE("a closed copy is not asked", "[session][checkpoint]") {
     CHECK(woken->error().code() == ErrorCode::kUnavailable);
 }
 
+TEST_CASE("a copy that passes to another program sleeps on there", "[session][passing]") {
+    CopyFixture fixture;
+    Woken first;
+    fixture.wake(first);
+    CHECK(fixture.copy->is_asked());
+    fixture.reply(fixture.take().sequence, 10);
+    REQUIRE(first.has_value());
+    CHECK_FALSE(fixture.copy->is_asked());
+    PassedSleeper passed = fixture.copy->pass_on();
+    CHECK(passed.worker == 5);
+    Woken refused;
+    fixture.wake(refused);
+    REQUIRE(refused.has_value());
+    CHECK(refused->error().code() == ErrorCode::kUnavailable);
+    auto made = SleepingCopy::go_on(fixture.io, std::move(passed));
+    REQUIRE(made.has_value());
+    fixture.copy = std::move(made.value());
+    CHECK(fixture.copy->worker() == 5);
+    Woken again;
+    fixture.wake(again);
+    const WakeRequest request = fixture.take();
+    CHECK(request.sequence == 2);  // an answer to an earlier request is none to this one
+    fixture.reply(1, 11);
+    CHECK_FALSE(again.has_value());
+    fixture.reply(request.sequence, 12);
+    REQUIRE(again.has_value());
+    CHECK(again->value() == 12);
+    std::optional<Status> asleep;
+    fixture.wait_asleep(asleep);
+    REQUIRE(asleep.has_value());
+    CHECK(asleep->has_error());  // it has said so before
+}
+
 }  // namespace
 }  // namespace cellkeep::session

@@ -6,6 +6,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
 namespace cellkeep::checkpoint {
 namespace {
 
@@ -111,6 +117,125 @@ TEST_CASE("a session's bytes and those of all sessions are bounded", "[blobs]") 
 TEST_CASE("a directory that is not there is the host's fault", "[blobs]") {
     BlobStore store(std::make_shared<BlobSpace>("/does/not/exist"));
     CHECK(store.begin(1).error().code() == ErrorCode::kUnavailable);
+}
+
+/// Of two contents, in a space that is not used by anything else.
+PassedBlobs passed_blobs(std::string& one, std::string& other) {
+    BlobFixture before;
+    one = before.add(std::string(5000, 'x') + "end");
+    other = before.add("other");
+    return before.store.pass_on();
+}
+
+TEST_CASE("contents pass to another store with their room", "[blobs][passing]") {
+    BlobFixture before;
+    const std::string gone = before.add("gone");
+    const std::string long_one = before.add(std::string(5000, 'x') + "end");
+    const std::string empty = before.add("");
+    const std::string last = before.add("last");
+    before.store.drop(gone);
+    before.store.drop(last);
+    PassedBlobs passed = before.store.pass_on();
+    CHECK(before.store.bytes() == 0);
+    CHECK(before.space->take(20'000));
+    before.space->give_back(20'000);
+    CHECK(before.read(long_one) == "nothing");
+    BlobFixture after;
+    REQUIRE(after.store.go_on(std::move(passed)).has_value());
+    CHECK(after.store.bytes() == 5003);
+    CHECK_FALSE(after.space->take(20'000 - 5002));
+    CHECK(after.read(long_one, 5000) == "end");
+    CHECK(after.read(empty).empty());
+    CHECK(after.store.bytes_of(long_one) == 5003);
+    CHECK(after.store.bytes_of(empty) == 0);
+    CHECK_FALSE(after.store.bytes_of(gone).has_value());
+    CHECK_FALSE(after.store.are_all_held());
+    after.store.hold(long_one);
+    after.store.hold(empty);
+    CHECK(after.store.are_all_held());
+    // What comes lies behind it, and what goes makes room again.
+    const std::string next = after.add("next");
+    CHECK(after.read(long_one, 5000) == "end");
+    CHECK(after.read(next) == "next");
+    after.store.drop(long_one);
+    after.store.drop(empty);
+    CHECK(after.read(next) == "next");
+    after.store.drop(next);
+    CHECK(after.store.bytes() == 0);
+    CHECK(after.space->take(20'000));
+}
+
+TEST_CASE("a store that never had anything passes nothing", "[blobs][passing]") {
+    BlobFixture before;
+    PassedBlobs passed = before.store.pass_on();
+    CHECK_FALSE(passed.file);
+    BlobFixture after;
+    REQUIRE(after.store.go_on(std::move(passed)).has_value());
+    CHECK(after.store.bytes() == 0);
+    CHECK(after.read(after.add("first")) == "first");
+}
+
+TEST_CASE("as much passes as a session keeps, and not one byte more", "[blobs][passing]") {
+    for (const std::uint64_t more : {std::uint64_t{0}, std::uint64_t{1}}) {
+        std::string one;
+        std::string other;
+        PassedBlobs passed = passed_blobs(one, other);
+        passed.bytes = 10'000 + more;
+        BlobFixture after;
+        CHECK(after.store.go_on(std::move(passed)).has_value() == (more == 0));
+    }
+}
+
+TEST_CASE("contents that cannot be in their file are refused", "[blobs][passing]") {
+    std::string one;
+    std::string other;
+    PassedBlobs passed = passed_blobs(one, other);
+    const std::string digest(64, 'a');
+    SECTION("no file") {
+        passed.file.reset();
+    }
+    SECTION("a directory") {
+        passed.file = UniqueFd(::open("/", O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    }
+    SECTION("a file that is shorter") {
+        REQUIRE(::ftruncate(passed.file.get(), 4096) == 0);
+    }
+    SECTION("behind the file") {
+        passed.blobs[other].offset = 1ULL << 40U;
+    }
+    SECTION("an offset that overflows") {
+        passed.blobs[other].offset = UINT64_MAX - 4095;
+    }
+    SECTION("a length that overflows") {
+        passed.blobs[other].bytes = UINT64_MAX;
+    }
+    SECTION("in the middle of a block") {
+        passed.blobs[other].offset += 1;
+    }
+    SECTION("at the place of another one") {
+        passed.blobs[other].offset = passed.blobs[one].offset;
+    }
+    SECTION("within another one") {
+        passed.blobs[other].offset = passed.blobs[one].offset + 4096;
+    }
+    SECTION("more than was counted") {
+        passed.bytes = 1;
+    }
+    SECTION("a name that is no digest") {
+        passed.blobs.emplace("x", passed.blobs[other]);
+    }
+    SECTION("a name with other letters") {
+        passed.blobs.emplace(std::string(64, 'G'), PassedBlobs::Blob{});
+    }
+    SECTION("an empty one in the middle of a block") {
+        passed.blobs.emplace(digest, PassedBlobs::Blob{1, 0});
+    }
+    BlobFixture after;
+    const Status taken = after.store.go_on(std::move(passed));
+    REQUIRE(taken.has_error());
+    CHECK(taken.error().code() == ErrorCode::kProtocol);
+    CHECK(after.store.bytes() == 0);
+    CHECK(after.read(after.add("first")) == "first");
 }
 
 }  // namespace
