@@ -155,8 +155,8 @@ Result<std::shared_ptr<ManagedSession>> SessionFactory::go_on(
     const SharedAgain& shared,
     std::function<void(const std::string& session_id, Death)> on_end_requested) {
     const bool warm = passed.zygote && *passed.zygote < shared.zygotes.size();
-    sandbox::Sandbox sandbox = sandbox::Sandbox::take_over(
-        std::move(passed.sandbox), warm ? shared.zygotes[*passed.zygote] : nullptr);
+    sandbox::Sandbox sandbox =
+        take_sandbox(passed, warm ? shared.zygotes[*passed.zygote] : nullptr);
     BOOST_OUTCOME_TRY(SessionSetup setup, read_setup(passed, shared));
     setup.family = std::make_shared<FamilyMember>(passed.slot);
     setup.on_end_requested = [on_end = std::move(on_end_requested),

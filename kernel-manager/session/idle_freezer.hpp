@@ -79,6 +79,8 @@ class IdleFreezer {
     bool frozen() const { return frozen_; }
     /// By freeze(), not for being idle.
     bool paused() const { return paused_; }
+    /// It was frozen by freeze() of another program in the server's process, and is.
+    void go_on_paused() { frozen_ = paused_ = true; }
     /// For good; what is frozen stays so.
     void stop();
 

@@ -92,7 +92,7 @@ class SandboxedSession final : public ManagedSession,
         return passage_.ask_for_death_signal(wanted);
     }
     Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience) override {
-        return sandbox_.wait_for_death_signal(asked, patience);
+        return passage_.wait_for_death_signal(asked, patience);
     }
     std::size_t passed_bytes(SharedParts& shared) const override {
         return passage_.passed_bytes(shared);

@@ -86,6 +86,14 @@ void SandboxBook::leave() {
 
 void SandboxBook::go_on(Records records) {
     records_ = std::move(records);
+    for (const auto& one : records_) {
+        const SessionPtr session = service_.find(one.first);
+        if (session != nullptr && is_paused(*session)) {
+            // It is frozen already: this only says who is told when it wakes. Ignored: it may have
+            // ended.
+            (void)session->freeze([this, id = one.first] { on_woken(id); }).has_value();
+        }
+    }
     set_alarm();
 }
 

@@ -4,6 +4,7 @@
 #include "kernel-manager/session/passing/passed_specs.hpp"
 #include "sandbox/sandbox.hpp"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -46,10 +47,24 @@ Result<SessionSetup> read_setup(const PassedSession& passed, const SharedAgain& 
     return setup;
 }
 
+bool is_paused(const PassedSession& passed) {
+    return passed.state.is_object() && passed.state.value("paused", json()) == json(true);
+}
+
+sandbox::Sandbox take_sandbox(PassedSession& passed, std::shared_ptr<sandbox::Zygote> zygote) {
+    auto taken = sandbox::Sandbox::take_over(std::move(passed.sandbox), std::move(zygote));
+    if (is_paused(passed)) {
+        // It is frozen already: only the object does not know it, and would not thaw what it kills.
+        // Ignored: what is frozen stays so.
+        (void)taken.freeze(std::chrono::milliseconds(0)).has_value();
+    }
+    return taken;
+}
+
 void end_passed(PassedSessions passed) {
     std::vector<sandbox::Sandbox> sandboxes;
     for (PassedSession& session : passed.sessions) {
-        sandboxes.push_back(sandbox::Sandbox::take_over(std::move(session.sandbox)));
+        sandboxes.push_back(take_sandbox(session));
     }
     for (sandbox::PassedSandbox& zygote : passed.zygotes) {
         sandboxes.push_back(sandbox::Sandbox::take_over(std::move(zygote)));

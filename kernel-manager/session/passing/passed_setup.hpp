@@ -6,6 +6,10 @@
 #include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "kernel-manager/session/session_setup.hpp"
 #include "protocol/support/result.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/server/zygote.hpp"
+
+#include <memory>
 
 namespace cellkeep::session {
 
@@ -14,6 +18,12 @@ namespace cellkeep::session {
 Result<SharedAgain> share_again(PassedSessions& passed);
 /// kProtocol: not of the form.
 Result<SessionSetup> read_setup(const PassedSession& passed, const SharedAgain& shared);
+/// Its sandbox is taken out. zygote: which made it; null if none did. What is inside a paused one
+/// stands still, and the object knows it.
+sandbox::Sandbox take_sandbox(
+    PassedSession& passed, std::shared_ptr<sandbox::Zygote> zygote = nullptr);
+/// A program of an older format leaves none that is.
+bool is_paused(const PassedSession& passed);
 /// Nobody takes them: ends all that is inside.
 void end_passed(PassedSessions passed);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/passing/session_passage.hpp"
 
-#include "kernel-manager/execution/passing/passed_execution.hpp"
 #include "kernel-manager/process/passed_commands.hpp"
+#include "kernel-manager/session/passing/passed_answers.hpp"
 #include "kernel-manager/session/passing/passed_checkpoints.hpp"
 #include "kernel-manager/session/passing/passed_kernel.hpp"
 #include "kernel-manager/session/passing/passed_manifest.hpp"
+#include "kernel-manager/session/passing/passed_setup.hpp"
 #include "kernel-manager/session/passing/passed_specs.hpp"
 #include "protocol/support/passed_time.hpp"
 
@@ -76,76 +77,6 @@ SessionLife::Passed read_life(const json& text) {
         from_ticks<steady_clock::time_point>(text.at("created_steady").get<std::int64_t>()),
         from_ticks<steady_clock::time_point>(text.at("last_activity").get<std::int64_t>()),
         find_steady(text, "client_left_at")};
-}
-
-struct PassedAnswer {
-    std::shared_ptr<Execution> execution;
-    std::size_t event_bytes_max = 0;
-};
-
-/// The newest answers, in their order; the very newest always.
-std::deque<PassedAnswer> choose_answers(const SessionExecutions& executions) {
-    auto newest_first = executions.list();
-    std::reverse(newest_first.begin(), newest_first.end());
-    std::size_t answer_bytes = 0;
-    std::size_t event_bytes = kPassedEventsBytesMax;
-    std::deque<PassedAnswer> chosen;
-    for (const auto& one : newest_first) {
-        if (one->result() == nullptr) {
-            continue;  // it runs, and passes when it has ended
-        }
-        answer_bytes += one->result()->retained_bytes;
-        if (!chosen.empty() && answer_bytes > kPassedAnswersBytesMax) {
-            break;
-        }
-        chosen.push_front({one, event_bytes});
-        event_bytes -= std::min(event_bytes, one->events().bytes());
-    }
-    return chosen;
-}
-
-std::size_t bytes_of_executions(const SessionExecutions& executions) {
-    std::size_t bytes = 0;
-    for (const ExecutionBook::PassedKey& key : executions.keys()) {
-        bytes += kPassedKeyBesidesBytes + key.key.size() + key.id.size() + key.digest.size();
-    }
-    for (const PassedAnswer& one : choose_answers(executions)) {
-        bytes += kPassedBesidesBytes + one.execution->result()->retained_bytes;
-        for (const auto& event : one.execution->events().newest(one.event_bytes_max)) {
-            bytes += event->data.size();
-        }
-    }
-    return bytes;
-}
-
-json write_executions(const SessionExecutions& executions) {
-    json finished = json::array();
-    for (const PassedAnswer& one : choose_answers(executions)) {
-        finished.push_back(write_execution(*one.execution, one.event_bytes_max));
-    }
-    json keys = json::array();
-    for (const ExecutionBook::PassedKey& key : executions.keys()) {
-        keys.push_back({{"key", key.key}, {"id", key.id}, {"digest", key.digest}});
-    }
-    return {
-        {"accepted", executions.count()},
-        {"finished", std::move(finished)},
-        {"keys", std::move(keys)}};
-}
-
-void read_executions(const json& text, boost::asio::io_context& io, SessionExecutions& executions) {
-    std::vector<std::shared_ptr<Execution>> finished;
-    for (const json& one : text.at("finished")) {
-        finished.push_back(read_execution(io, one));
-    }
-    std::vector<ExecutionBook::PassedKey> keys;
-    for (const json& key : text.at("keys")) {
-        keys.push_back(
-            {key.at("key").get<std::string>(),
-             key.at("id").get<std::string>(),
-             key.at("digest").get<std::string>()});
-    }
-    executions.go_on(text.at("accepted").get<std::uint64_t>(), finished, std::move(keys));
 }
 
 /// But for the main one.
@@ -233,9 +164,6 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     if (auto of_commands = parts_.commands.find_obstacle()) {
         return of_commands;
     }
-    if (parts_.freezer.paused()) {
-        return "it is paused";
-    }
     // A client of a command comes back to it.
     if (parts_.life.clients().staying() > parts_.commands.attached()) {
         return "a client is connected";
@@ -246,6 +174,9 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
 std::optional<std::string> SessionPassage::find_newer_part() const {
     if (parts_.kernels.all().size() > 1) {
         return "it runs several languages";
+    }
+    if (parts_.freezer.paused()) {
+        return "it is paused";
     }
     return parts_.checkpoints.has_sleeping() ? std::optional<std::string>("it has checkpoints")
                                              : std::nullopt;
@@ -263,9 +194,37 @@ std::optional<std::string> SessionPassage::find_work() const {
     return rests ? std::nullopt : std::optional<std::string>("it is at work");
 }
 
+/// Pid 1 answers only while it runs. What is paused runs for that moment, and its client learns of
+/// nothing.
 Result<std::uint32_t> SessionPassage::ask_for_death_signal(bool wanted) {
-    parts_.freezer.wake();  // pid 1 answers
-    return parts_.sandbox.ask_for_death_signal(wanted);
+    if (parts_.freezer.paused()) {
+        BOOST_OUTCOME_TRY(parts_.sandbox.thaw());
+    } else {
+        parts_.freezer.wake();
+    }
+    auto asked = parts_.sandbox.ask_for_death_signal(wanted);
+    if (asked.has_error() && parts_.freezer.paused()) {
+        (void)freeze_again().has_value();  // Ignored: pid 1 takes nothing any more.
+    }
+    return asked;
+}
+
+Status SessionPassage::wait_for_death_signal(
+    std::uint32_t asked, std::chrono::milliseconds patience) {
+    Status answered = parts_.sandbox.wait_for_death_signal(asked, patience);
+    if (!parts_.freezer.paused()) {
+        return answered;
+    }
+    Status frozen = freeze_again();
+    return answered.has_error() ? std::move(answered) : std::move(frozen);
+}
+
+/// What the freezer says is so.
+Status SessionPassage::freeze_again() {
+    // It is not waited for: it comes when the threads next run.
+    Status frozen = parts_.sandbox.freeze(std::chrono::milliseconds(0));
+    const bool coming = frozen.has_error() && frozen.error().code() == ErrorCode::kTimeout;
+    return coming ? Status(ok()) : std::move(frozen);
 }
 
 std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
@@ -282,7 +241,10 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
 }
 
 PassedSession SessionPassage::pass_on(SharedParts& shared) {
-    parts_.freezer.wake();
+    const bool paused = parts_.freezer.paused();
+    if (!paused) {
+        parts_.freezer.wake();
+    }
     parts_.freezer.stop();
     parts_.life.stop();
     PassedSession passed;
@@ -303,6 +265,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
     }
     passed.state = {
         {"options", write_options(parts_.setup.options)},
+        {"paused", paused},
         {"spec", write_spec(parts_.setup.spec, shared)},
         {"catalog", parts_.setup.catalog ? json(shared.add(parts_.setup.catalog)) : json()},
         {"mounted", parts_.setup.mounted},
@@ -358,7 +321,11 @@ Status SessionPassage::go_on(PassedSession passed) {
     } catch (const json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed session: ") + failure.what());
     }
-    parts_.freezer.note_use();
+    if (is_paused(passed)) {
+        parts_.freezer.go_on_paused();
+    } else {
+        parts_.freezer.note_use();
+    }
     parts_.life.review();
     return ok();
 }

@@ -26,6 +26,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -66,11 +67,14 @@ class SessionPassage {
     std::optional<std::string> find_newer_part() const;
     std::optional<std::string> find_work() const;
     Result<std::uint32_t> ask_for_death_signal(bool wanted);
+    Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience);
     std::size_t passed_bytes(SharedParts& shared) const;
     PassedSession pass_on(SharedParts& shared);
     Status go_on(PassedSession passed);
 
  private:
+    Status freeze_again();
+
     const Parts parts_;
 };
 

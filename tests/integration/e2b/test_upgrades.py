@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 import requests
-from e2b import SandboxException, SandboxQuery
+from e2b import SandboxException, SandboxQuery, SandboxState
 from e2b_code_interpreter import Sandbox
 
 from harness import LEAN, TOKEN, Server, wait_until
@@ -209,6 +209,58 @@ def test_snapshots_and_forks_are_made_of_what_was_before(
         assert sandbox.run_code("x").text == "2"
         upgrade(server)
         assert sandbox.files.read("a.txt") == "2"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(*LEAN, *BARE), ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")],
+    ids=["launched", "of a zygote"],
+)
+def test_a_paused_sandbox_stays_paused(
+    place: Place, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    with Server(*arguments) as server:
+        server.wait_until_ready()
+        monkeypatch.setenv("E2B_API_URL", server.url)
+        monkeypatch.setenv("E2B_SANDBOX_URL", server.url)
+        sandbox = Sandbox.create(timeout=600)
+        awake = Sandbox.create(timeout=600)
+        sandbox.run_code("value = 'kept'")
+        loop = "while true; do date +%s%N > /home/user/clock; sleep 0.05; done"
+        sandbox.commands.run(loop, background=True).disconnect()
+        wait_until(lambda: sandbox.files.exists("clock"), SECONDS_MAX, "the command runs")
+        sandbox.pause()
+        for _ in range(2):
+            upgrade(server)
+            assert sandbox.get_info().state == SandboxState.PAUSED
+            assert not sandbox.is_running()
+            with pytest.raises(SandboxException):
+                sandbox.run_code("1")
+            assert awake.run_code("1").text == "1"
+        again = Sandbox.connect(sandbox.sandbox_id, timeout=600)
+        assert again.run_code("value").text == "kept"
+        first = again.files.read("clock")
+        wait_until(lambda: again.files.read("clock") != first, SECONDS_MAX, "the command goes on")
+        upgrade(server)
+        assert again.run_code("value").text == "kept"
+        again.set_timeout(1)
+        wait_until(lambda: not again.is_running(), SECONDS_MAX, "its time is over")
+
+
+def test_a_sandbox_that_pauses_at_its_end_does_so_afterwards(server: Server) -> None:
+    order = {"templateID": "base", "timeout": 8, "autoPause": True}
+    headers = {"X-API-Key": TOKEN}
+    made = requests.post(server.url + "/sandboxes", json=order, headers=headers, timeout=60).json()
+    upgrade(server)
+    where = f"{server.url}/sandboxes/{made['sandboxID']}"
+
+    def state() -> str:
+        return requests.get(where, headers=headers, timeout=30).json()["state"]
+
+    wait_until(lambda: state() == "paused", SECONDS_MAX, "it is paused")
+    upgrade(server)
+    assert state() == "paused"
+    assert Sandbox.kill(made["sandboxID"]) is True
 
 
 def test_the_sandbox_of_the_debug_mode_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -274,6 +274,23 @@ TEST_CASE("a thaw that fails is reported, and not tried for ever", "[session][fr
     CHECK(world.done == Done{"thaw", "failed", "thawed"});
 }
 
+TEST_CASE("what another program has paused stays so until it is woken", "[session][freezer]") {
+    World world(kSoon);
+    world.freezer.go_on_paused();
+    CHECK(world.freezer.frozen());
+    CHECK(world.freezer.paused());
+    CHECK(world.done.empty());  // it is frozen already
+    int woken = 0;
+    REQUIRE(world.freezer.freeze([&woken] { ++woken; }).has_value());
+    CHECK(world.done.empty());
+    world.freezer.wake();
+    CHECK(world.done == Done{"thaw", "thawed"});
+    CHECK(woken == 1);
+    CHECK_FALSE(world.freezer.paused());
+    world.freezer.wake();
+    CHECK(woken == 1);
+}
+
 TEST_CASE("after stop() nothing happens, nor after its end", "[session][freezer]") {
     World world(kSoon);
     world.freezer.note_use();

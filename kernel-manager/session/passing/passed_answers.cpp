@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/session/passing/passed_answers.hpp"
+
+#include "kernel-manager/execution/passing/passed_execution.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cellkeep::session {
+
+using nlohmann::json;
+
+namespace {
+
+struct PassedAnswer {
+    std::shared_ptr<Execution> execution;
+    std::size_t event_bytes_max = 0;
+};
+
+/// The newest answers, in their order; the very newest always.
+std::deque<PassedAnswer> choose_answers(const SessionExecutions& executions) {
+    auto newest_first = executions.list();
+    std::reverse(newest_first.begin(), newest_first.end());
+    std::size_t answer_bytes = 0;
+    std::size_t event_bytes = kPassedEventsBytesMax;
+    std::deque<PassedAnswer> chosen;
+    for (const auto& one : newest_first) {
+        if (one->result() == nullptr) {
+            continue;  // it runs, and passes when it has ended
+        }
+        answer_bytes += one->result()->retained_bytes;
+        if (!chosen.empty() && answer_bytes > kPassedAnswersBytesMax) {
+            break;
+        }
+        chosen.push_front({one, event_bytes});
+        event_bytes -= std::min(event_bytes, one->events().bytes());
+    }
+    return chosen;
+}
+
+}  // namespace
+
+std::size_t bytes_of_executions(const SessionExecutions& executions) {
+    std::size_t bytes = 0;
+    for (const ExecutionBook::PassedKey& key : executions.keys()) {
+        bytes += kPassedKeyBesidesBytes + key.key.size() + key.id.size() + key.digest.size();
+    }
+    for (const PassedAnswer& one : choose_answers(executions)) {
+        bytes += kPassedBesidesBytes + one.execution->result()->retained_bytes;
+        for (const auto& event : one.execution->events().newest(one.event_bytes_max)) {
+            bytes += event->data.size();
+        }
+    }
+    return bytes;
+}
+
+json write_executions(const SessionExecutions& executions) {
+    json finished = json::array();
+    for (const PassedAnswer& one : choose_answers(executions)) {
+        finished.push_back(write_execution(*one.execution, one.event_bytes_max));
+    }
+    json keys = json::array();
+    for (const ExecutionBook::PassedKey& key : executions.keys()) {
+        keys.push_back({{"key", key.key}, {"id", key.id}, {"digest", key.digest}});
+    }
+    return {
+        {"accepted", executions.count()},
+        {"finished", std::move(finished)},
+        {"keys", std::move(keys)}};
+}
+
+void read_executions(const json& text, boost::asio::io_context& io, SessionExecutions& executions) {
+    std::vector<std::shared_ptr<Execution>> finished;
+    for (const json& one : text.at("finished")) {
+        finished.push_back(read_execution(io, one));
+    }
+    std::vector<ExecutionBook::PassedKey> keys;
+    for (const json& key : text.at("keys")) {
+        keys.push_back(
+            {key.at("key").get<std::string>(),
+             key.at("id").get<std::string>(),
+             key.at("digest").get<std::string>()});
+    }
+    executions.go_on(text.at("accepted").get<std::uint64_t>(), finished, std::move(keys));
+}
+
+}  // namespace cellkeep::session
