@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from checkpoints import checkpoint
+from branches import branch, create
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, words_of
@@ -101,17 +101,18 @@ def test_no_client_is_refused_meanwhile(server: Server) -> None:
 
 
 def test_a_session_that_cannot_pass_is_named_and_waited_for(server: Server) -> None:
-    session = server.create()
+    session = create(server)
     session.execute("x = 41")
-    made = checkpoint(session)
+    twin = branch(session)
     started = server.record["started_at"]
     asked = Asked(server)
-    assert asked.wait("waiting")["for"] == [f"{session.info['id']} (it has checkpoints)"]
+    family = {f"{one.info['id']} (it has branches, or is one)" for one in (session, twin)}
+    assert set(asked.wait("waiting")["for"]) == family
     assert session.value("x + 1") == "42"
     assert [item["event"] for item in news(server, "stopping")] == []
     server.attach()
     assert server.record["started_at"] == started
-    assert server.request("DELETE", f"{session.path}/checkpoints/{made['id']}").status_code == 204
+    assert twin.delete() == 204
     asked.wait_until_served()
     assert session.value("x + 2") == "43"
     assert session.delete() == 204
@@ -325,7 +326,7 @@ def test_the_state_directory_stays_this_servers(server: Server) -> None:
 
 def test_a_server_that_waits_stops_for_a_signal(mode: str, place: Place) -> None:
     with ModeServer(mode, *LEAN, *BARE) as server:
-        session = server.create()
-        checkpoint(session)
+        session = create(server)
+        branch(session)
         Asked(server).wait("waiting")
         assert session.value("1 + 1") == "2"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import websocket
 
+from branches import branch, create
 from channels_client import ChannelsClient, pack_v1, types
-from checkpoints import checkpoint
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from tabs import RESTART, FrameReader, Tab, value_of
@@ -257,16 +257,17 @@ def test_a_page_that_waits_for_input_is_not_asked_to_leave(
 def test_clients_stay_connected_while_another_session_cannot_pass(
     server: Server, session: Session
 ) -> None:
-    other = server.create()
+    other = create(server)
     other.execute("x = 1")
-    made = checkpoint(other)
+    twin = branch(other)
     with Tab(session) as tab:
         tab.value("1")
         asked = Asked(server)
-        assert asked.wait("waiting")["for"] == [f"{other.info['id']} (it has checkpoints)"]
+        family = {f"{one.info['id']} (it has branches, or is one)" for one in (other, twin)}
+        assert set(asked.wait("waiting")["for"]) == family
         assert tab.value("2") == "2"
         assert tab.codes == []
-        assert server.request("DELETE", f"{other.path}/checkpoints/{made['id']}").status_code == 204
+        assert twin.delete() == 204
         asked.wait_until_served()
         tab.wait_for_codes(1)
         assert tab.codes == [RESTART]
