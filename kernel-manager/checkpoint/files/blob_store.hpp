@@ -95,10 +95,10 @@ class BlobStore {
     /// Of all blobs. Any thread.
     std::uint64_t bytes() const { return bytes_; }
 
-    /// It is as a new one then. Precondition: no blob is on its way.
+    /// Gives the file away and leaves this store empty. Precondition: no blob is being written.
     PassedBlobs pass_on();
-    /// In a new one: nobody holds anything of it yet. kProtocol: what is said of the file cannot
-    /// be.
+    /// Takes the file of another store over. This store must be empty. The contents have no holders
+    /// yet: hold() adds them. kProtocol if contents lie outside the file or in one another.
     Status go_on(PassedBlobs passed);
 
  private:

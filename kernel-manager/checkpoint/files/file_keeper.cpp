@@ -175,7 +175,8 @@ Status FileKeeper::go_on(PassedBlobs passed, const std::vector<Kept>& kept) {
     return versions_->blobs().are_all_held()
                ? Status(ok())
                : Status(Error(
-                     ErrorCode::kProtocol, "passed contents of files: some that nobody holds"));
+                     ErrorCode::kProtocol,
+                     "passed contents of files: no checkpoint has some of them"));
 }
 
 }  // namespace cellkeep::checkpoint

@@ -67,13 +67,14 @@ class FileKeeper {
     /// The session has ended: nothing is kept any more. Work that is under way comes to its end.
     void close();
     // --- its way to another program in the server's process
-    /// No work of it is under way, and nobody else holds what is kept.
+    /// True if no work thread of this keeper runs, and no HeldFiles exists.
     bool is_at_rest() const;
-    /// The contents; nothing is kept here any more. nullopt: nothing was captured yet.
-    /// Precondition: is_at_rest().
+    /// Gives all contents away; this keeper keeps nothing any more. nullopt if nothing was ever
+    /// captured. Precondition: is_at_rest().
     std::optional<PassedBlobs> pass_on();
-    /// Before the first capture: these contents, as these checkpoints have them. kProtocol: they do
-    /// not fit each other.
+    /// Takes contents over, and holds them for these checkpoints. To be called before the first
+    /// capture. kProtocol if a checkpoint names contents that are missing, or no checkpoint names
+    /// some.
     Status go_on(PassedBlobs passed, const std::vector<Kept>& kept);
     /// Of the contents that are kept, each once.
     std::uint64_t bytes() const { return versions_ ? versions_->blobs().bytes() : 0; }

@@ -89,8 +89,8 @@ void SandboxBook::go_on(Records records) {
     for (const auto& one : records_) {
         const SessionPtr session = service_.find(one.first);
         if (session != nullptr && is_paused(*session)) {
-            // It is frozen already: this only says who is told when it wakes. Ignored: it may have
-            // ended.
+            // The session is frozen already: this call only registers the listener for its waking.
+            // Ignored: the session may have ended.
             (void)session->freeze([this, id = one.first] { on_woken(id); }).has_value();
         }
     }

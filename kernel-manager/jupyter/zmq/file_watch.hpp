@@ -40,7 +40,7 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
     ~FileWatch() = default;
 
     /// Takes the watch that another program in this process has passed on. What has happened since
-    /// then is told here. kInvalidArgument if the descriptor is not one of inotify.
+    /// then is told here. kInvalidArgument if it is no inotify descriptor.
     static Result<std::shared_ptr<FileWatch>> go_on(
         boost::asio::io_context& io, UniqueFd passed, Events events);
 

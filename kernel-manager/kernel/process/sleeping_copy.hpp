@@ -27,7 +27,8 @@
 
 namespace cellkeep::session {
 
-/// One on its way to another program in the server's process. Whoever lets it go does not kill it.
+/// A sleeping copy on its way to another program in the server's process. Its destructor closes the
+/// descriptors and does not kill the copy.
 struct PassedSleeper {
     sandbox::WorkerId worker = 0;
     UniqueFd pidfd;

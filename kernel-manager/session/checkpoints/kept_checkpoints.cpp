@@ -174,7 +174,7 @@ PassedCheckpoints KeptCheckpoints::pass_on() {
     passed.origin = tree_.origin();
     passed.gone = tree_.gone();
     if (passed.all.empty()) {
-        keeper_.close();  // nobody holds anything
+        keeper_.close();  // without checkpoints it has no contents
     } else {
         passed.blobs = keeper_.pass_on();
     }

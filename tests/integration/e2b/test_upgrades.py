@@ -13,7 +13,8 @@ from e2b_code_interpreter import Sandbox
 from harness import LEAN, TOKEN, Server, wait_until
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
 
-# The end of a sandbox is told as the time from now on.
+# The server keeps a sandbox's end on its steady clock and turns it into a date for each answer: two dates of
+# one end may differ a little.
 NEAR = timedelta(seconds=1)
 
 
