@@ -151,6 +151,68 @@ def bodies_that_stop(server: Server, size: float) -> str:
     return listed(sent)
 
 
+def read_exactly(one: socket.socket, count: int) -> bytes:
+    read = b""
+    while len(read) < count:
+        piece = one.recv(count - len(read))
+        assert piece, f"the connection ended after {read!r}"
+        read += piece
+    return read
+
+
+def open_websocket(server: Server, path: str) -> socket.socket:
+    one = connect(server, f"GET {path} HTTP/1.1")
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # Any key will do (RFC 6455, section 4.1); what is to be shown is not the handshake.
+    one.sendall(b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n")
+    one.sendall(b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"\r\n\r\n"):
+        answer += read_exactly(one, 1)
+    assert answer.startswith(b"HTTP/1.1 101 "), answer
+    return one
+
+
+def close_code(one: socket.socket) -> str:
+    """That of the close frame, before which others may come (RFC 6455, sections 5.2 and 5.5.1)."""
+    while True:
+        first, length = read_exactly(one, 2)
+        if length == 126:
+            length = int.from_bytes(read_exactly(one, 2), "big")
+        elif length == 127:
+            length = int.from_bytes(read_exactly(one, 8), "big")
+        payload = read_exactly(one, length)
+        if first & 0x0F == 0x8:
+            return str(int.from_bytes(payload[:2], "big"))
+
+
+def long_messages(server: Server, size: float) -> str:
+    """Two clients, each with one message that comes in small pieces and is none of Jupyter's. So nothing answers
+    it but the end of the conversation, for which they then ask."""
+    session = server.post("/v1/sessions", {}).json()
+    length = int(60_000_000 * size)
+    # A masked text frame; the mask is zero (RFC 6455, section 5.2).
+    head = b"\x81\xff" + length.to_bytes(8, "big") + bytes(4)
+    piece = b"x" * 1400
+    codes: list[str] = []
+
+    def send() -> None:
+        with open_websocket(server, f"/api/kernels/{session['kernel_id']}/channels") as one:
+            one.sendall(head)
+            for begin in range(0, length, len(piece)):
+                one.sendall(piece[: length - begin])
+            one.sendall(b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big"))
+            codes.append(close_code(one))
+
+    clients = [threading.Thread(target=send) for _ in range(2)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    server.request("DELETE", f"/v1/sessions/{session['id']}")
+    return listed(Counter(codes))
+
+
 def client_attacks(size: float) -> list[ClientAttack]:
     """The attacks; size scales them, 1 is the full size."""
     return [
@@ -176,6 +238,11 @@ def client_attacks(size: float) -> list[ClientAttack]:
             "eight bodies with a file, ten times",
             lambda server: bodies_with_files(server, size),
             lambda said: said == f"{8 * BODY_ROUNDS} x 200",
+        ),
+        ClientAttack(
+            "two long WebSocket messages in small pieces",
+            lambda server: long_messages(server, size),
+            "2 x 1000".__eq__,
         ),
         # The server reads no more of them than limits::kArrivalPrincipalBytesMax.
         ClientAttack(

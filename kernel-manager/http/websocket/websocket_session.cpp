@@ -56,8 +56,8 @@ class BeastSession final : public WebSocketSession,
     asio::awaitable<void> finish() override;
 
  private:
-    /// Reads once into the message, which grows. Returns how it failed.
-    asio::awaitable<boost::system::error_code> read_more(std::string& data);
+    /// Reads once into data, of which that many bytes have come. Returns how it failed.
+    asio::awaitable<boost::system::error_code> read_more(std::string& data, std::size_t& have);
     /// Waits for memory for that many bytes of the message. False: there is none in time.
     asio::awaitable<bool> claim(std::size_t bytes);
     /// Reads a message that is refused to its end, so that the peer, which is sending, gets to see
@@ -167,22 +167,26 @@ asio::awaitable<bool> BeastSession::claim(std::size_t bytes) {
     co_return granted;
 }
 
-asio::awaitable<boost::system::error_code> BeastSession::read_more(std::string& data) {
-    const std::size_t have = data.size();
-    const std::size_t most = std::max(kFirstReadBytes, have);
-    const std::size_t more = std::min(stream_.read_size_hint(most), most);
-    if (have + more > limits_.arrival_free_bytes_max) {
-        const bool granted = co_await claim(have + more);
-        if (!granted) {
-            co_return asio::error::no_memory;
+asio::awaitable<boost::system::error_code> BeastSession::read_more(
+    std::string& data, std::size_t& have) {
+    if (have == data.size()) {
+        const std::size_t most = std::max(kFirstReadBytes, have);
+        const std::size_t more = std::min(stream_.read_size_hint(most), most);
+        if (have + more > limits_.arrival_free_bytes_max) {
+            const bool granted = co_await claim(have + more);
+            if (!granted) {
+                co_return asio::error::no_memory;
+            }
         }
+        // Not for each piece, of which a message may have any number: resize() writes zeros.
+        data.resize(have + more);
     }
-    data.resize(have + more);
-    auto [failed, got] = co_await stream_.async_read_some(asio::buffer(&data[have], more), kAwait);
-    data.resize(have + got);
+    const auto room = asio::buffer(&data[have], data.size() - have);
+    auto [failed, got] = co_await stream_.async_read_some(room, kAwait);
     if (have == 0) {
         message_due_ = Clock::now() + limits_.body_timeout;
     }
+    have += got;
     message_due_ += time_for(got);
     co_return failed;
 }
@@ -208,9 +212,11 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     WebSocketMessage message;
     receiving_ = true;
     boost::system::error_code error;
+    std::size_t have = 0;
     do {
-        error = co_await read_more(message.data);
+        error = co_await read_more(message.data, have);
     } while (!error && !stream_.is_message_done());
+    message.data.resize(have);
     const bool refused = error == asio::error::no_memory;
     if (error) {
         memory_.release();
