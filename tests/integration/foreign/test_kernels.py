@@ -11,6 +11,7 @@ from harness import Client, Server, Session, wait_for
 from kernels import KERNELS, AtInterrupt
 
 PATIENCE_SECONDS = 60
+ASKED_MOST = 3
 # What the others do as well, by another transport or in another implementation of Python.
 REPEATS = ("ipykernel-ipc", "xpython")
 WITH_REPEATS = "CELLKEEP_FOREIGN_REPEATS" in os.environ
@@ -95,13 +96,24 @@ def test_a_deadline(shared, name: str) -> None:
     assert shows(session, name, kernel.value)
 
 
+def complete(client: Client, code: str) -> dict:
+    """Asks again if the kernel left it unanswered: its first completion reads much, for which a busy machine may
+    take longer than the bridge waits (ANSWER_SECONDS)."""
+    for _ in range(ASKED_MOST):
+        reply = client.kernel.complete(code, reply=True, timeout=PATIENCE_SECONDS)["content"]
+        if reply["status"] == "ok" or "does not answer" not in reply["evalue"]:
+            break
+    assert reply["status"] == "ok", reply
+    return reply
+
+
 @every
 def test_completion_and_its_kin(shared, name: str) -> None:
     kernel = KERNELS[name]
     client = Client(shared(name))
     try:
         code, match = kernel.complete
-        reply = client.kernel.complete(code, reply=True, timeout=PATIENCE_SECONDS)["content"]
+        reply = complete(client, code)
         assert match in reply["matches"] and reply["cursor_start"] <= reply["cursor_end"]
         inspected = client.kernel.inspect(match, reply=True, timeout=PATIENCE_SECONDS)["content"]
         assert (inspected["status"], inspected["found"]) == ("ok", kernel.inspects)
