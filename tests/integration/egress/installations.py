@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages of a session, by their wire names."""
 
-import json
 
 import requests
 
@@ -46,6 +45,5 @@ def runs_nothing(session: Session) -> bool:
 
 
 def events(server: Server, session: Session) -> list[dict]:
-    lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
     ident = session.info["id"]
-    return [line for line in lines if line["event"] == "packages" and line["session"] == ident]
+    return [event for event in server.events("packages") if event["session"] == ident]

@@ -56,8 +56,7 @@ def ran(session: Session, code: str) -> str:
 
 
 def egress_lines(server: Server) -> list[dict]:
-    lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
-    return [line for line in lines if line["event"] == "egress"]
+    return server.events("egress")
 
 
 def test_pip_installs_from_an_allowed_index(session: Session, outside: Outside) -> None:

@@ -110,8 +110,7 @@ def test_a_call_that_nobody_waits_for_is_cancelled(session: Session, way: str) -
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_a_hostile_server_is_left_out_and_the_others_serve(server: Server, session: Session, way: str) -> None:
     def lines_of(name: str) -> list[dict]:
-        lines = map(json.loads, filter(lambda line: line.startswith("{"), server.output().splitlines()))
-        return [line for line in lines if line.get("event") == "tool_server" and line.get("server") == name]
+        return [event for event in server.events("tool_server") if event.get("server") == name]
 
     wait_until(lambda: bool(lines_of(f"liar_{way}")), PATIENCE_SECONDS, "the liar is found out")
     assert {line["what"] for line in lines_of(f"liar_{way}")} == {"not_started"}

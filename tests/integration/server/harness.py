@@ -243,6 +243,12 @@ class Server:
     def output(self) -> str:
         return (Path(self.folder.name) / "log").read_text(encoding="utf-8", errors="replace")
 
+    def events(self, name: str) -> list[dict]:
+        """The events of that name in a log of JSON; a line that is being written is none yet."""
+        lines = self.output().splitlines(keepends=True)
+        said = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+        return [event for event in said if event.get("event") == name]
+
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 

@@ -50,8 +50,7 @@ def await_tools(session: Session, name: str) -> None:
 
 
 def events(server: Server, name: str) -> list[dict]:
-    lines = [json.loads(line) for line in server.output().splitlines() if line.startswith("{")]
-    return [line for line in lines if line.get("event") == name]
+    return server.events(name)
 
 
 def said(server: Server, what: str) -> list[dict]:

@@ -76,8 +76,7 @@ def open_place(mode: str) -> Iterator[Place]:
 
 def news(server: Server, event: str = "upgrade") -> list[dict]:
     """What the log says of upgrades."""
-    lines = (line for line in server.output().splitlines() if line.startswith("{"))
-    return [said for said in map(json.loads, lines) if said["event"] == event]
+    return server.events(event)
 
 
 class Asked:
