@@ -149,7 +149,11 @@ std::size_t Service::occupied() const {
 
 SessionPassing Service::passing() const {
     return SessionPassing(
-        {*parts_->registry, *parts_->admission, *parts_->factory, *parts_->starter});
+        {*parts_->registry,
+         *parts_->admission,
+         *parts_->factory,
+         *parts_->starter,
+         *parts_->teardown});
 }
 
 std::vector<std::string> Service::find_obstacles() const {
@@ -159,6 +163,12 @@ std::vector<std::string> Service::find_obstacles() const {
 std::optional<std::string> Service::find_newer_part(const std::string& session_id) const {
     const auto session = parts_->registry->find(session_id);
     return session == nullptr ? std::nullopt : session->find_newer_part();
+}
+
+bool Service::is_in_family(const std::string& session_id) const {
+    const auto session = parts_->registry->find(session_id);
+    const auto family = session == nullptr ? nullptr : session->family();
+    return family && (family->depth() > 0 || family->branches() > 0);
 }
 
 std::vector<std::string> Service::find_work() const {
@@ -177,8 +187,8 @@ void Service::cancel_passing() {
     passing().cancel();
 }
 
-std::vector<PassedSession> Service::pass_on(SharedParts& shared) {
-    return passing().pass_on(shared);
+void Service::pass_on(SharedParts& shared, PassedSessions& passed) {
+    passing().pass_on(shared, passed);
 }
 
 void Service::take_over(PassedSessions passed) {

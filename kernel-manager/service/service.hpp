@@ -79,6 +79,8 @@ class Service : public SessionService {
     std::vector<std::string> find_obstacles() const;
     /// ManagedSession's; nullopt also if there is no such session.
     std::optional<std::string> find_newer_part(const std::string& session_id) const;
+    /// It has branches, or is one.
+    bool is_in_family(const std::string& session_id) const;
     std::vector<std::string> find_work() const;
     /// About how many bytes of values they pass.
     std::size_t passed_bytes() const;
@@ -86,9 +88,9 @@ class Service : public SessionService {
     /// error everything is as it was.
     Status prepare_passing();
     void cancel_passing();
-    /// All sessions of clients, without telling anybody; shutdown() is next. Precondition: there
-    /// are neither obstacles nor work.
-    std::vector<PassedSession> pass_on(SharedParts& shared);
+    /// All sessions of clients, and what is left of those that they are branches of, without
+    /// telling anybody; shutdown() is next. Precondition: there are neither obstacles nor work.
+    void pass_on(SharedParts& shared, PassedSessions& passed);
     /// Of another program. After the last add_listener(), before the io_context runs.
     void take_over(PassedSessions passed);
 

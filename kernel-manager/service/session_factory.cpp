@@ -102,28 +102,20 @@ boost::asio::awaitable<Result<InputsDirectory::Checked>> SessionFactory::check_i
 
 boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::make(Order order) {
     const auto self = shared_from_this();
-    // Admission::check() has looked, perhaps into a former catalog.
-    const auto chosen =
-        choose_kernel(config_->catalog, order.options.language, order.options.environment);
-    if (chosen.has_error()) {
-        co_return chosen.error();
-    }
-    const KernelSpec* const spec = chosen.value();
     BOOST_OUTCOME_CO_TRY(const auto id, random_hex(12));
     SessionSetup setup;
     setup.id = "ses_" + id;
-    setup.spec = *spec;
+    BOOST_OUTCOME_CO_TRY(const SessionLanguages languages, choose_languages(order, setup.spec));
+    setup.catalog = languages.catalog;
     BOOST_OUTCOME_CO_TRY(
         auto network,
         NetworkAccess::prepare(config_->egress_service, setup.id, order.options.network));
-    const SessionLanguages& languages = languages_of(offered_by(*spec));
-    setup.catalog = languages.catalog;
-    sandbox::Policy policy = policy_for(order, setup);
+    sandbox::Policy policy = policy_for(order, languages, setup);
     network.add_to(policy);
     // g++ 12 destroys twice what a conditional co_await gives.
     Result<sandbox::Sandbox> made = Error(ErrorCode::kUnavailable, "there are no branches");
     if (!order.seed) {
-        made = co_await make_sandbox_(offered_by(*spec), std::move(policy));
+        made = co_await make_sandbox_(offered_by(setup.spec), std::move(policy));
     } else if (make_branch_) {
         made = co_await make_branch_(std::move(policy), std::move(order.seed->place));
     }
@@ -153,12 +145,11 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
 Result<std::shared_ptr<ManagedSession>> SessionFactory::go_on(
     PassedSession passed,
     const SharedAgain& shared,
+    FamiliesAgain& families,
     std::function<void(const std::string& session_id, Death)> on_end_requested) {
-    const bool warm = passed.zygote && *passed.zygote < shared.zygotes.size();
-    sandbox::Sandbox sandbox =
-        take_sandbox(passed, warm ? shared.zygotes[*passed.zygote] : nullptr);
+    sandbox::Sandbox sandbox = take_sandbox(passed, shared.find_zygote(passed.zygote));
     BOOST_OUTCOME_TRY(SessionSetup setup, read_setup(passed, shared));
-    setup.family = std::make_shared<FamilyMember>(passed.slot);
+    BOOST_OUTCOME_TRY(setup.family, families.join(passed.id));
     setup.on_end_requested = [on_end = std::move(on_end_requested),
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };
     connect(setup);
@@ -167,10 +158,28 @@ Result<std::shared_ptr<ManagedSession>> SessionFactory::go_on(
     return std::static_pointer_cast<ManagedSession>(session);
 }
 
-sandbox::Policy SessionFactory::policy_for(Order& order, SessionSetup& setup) const {
+/// A branch has what its parent has.
+Result<SessionLanguages> SessionFactory::choose_languages(
+    const Order& order, KernelSpec& spec) const {
+    if (order.seed) {
+        spec = order.seed->spec;
+        const auto& catalog = order.seed->catalog;
+        SessionLanguages languages = combine_languages(catalog ? *catalog : KernelCatalog(), spec);
+        languages.catalog = catalog;
+        return languages;
+    }
+    // Admission::check() has looked, perhaps into a former catalog.
+    BOOST_OUTCOME_TRY(
+        const KernelSpec* const chosen,
+        choose_kernel(config_->catalog, order.options.language, order.options.environment));
+    spec = *chosen;
+    return languages_of(offered_by(spec));
+}
+
+sandbox::Policy SessionFactory::policy_for(
+    Order& order, const SessionLanguages& languages, SessionSetup& setup) const {
     const std::uint32_t slot = order.seed ? order.seed->parent->slot() : order.slot;
-    sandbox::Policy policy =
-        make_policy(order.options.limits, languages_of(offered_by(setup.spec)), *config_, slot);
+    sandbox::Policy policy = make_policy(order.options.limits, languages, *config_, slot);
     policy.branches = order.options.branches;
     if (order.seed) {
         // From here on its parent's sandbox stays.

@@ -11,6 +11,7 @@
 #include "kernel-manager/service/service_config.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/managed_session.hpp"
+#include "kernel-manager/session/passing/families_again.hpp"
 #include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "kernel-manager/session/session_options.hpp"
 #include "kernel-manager/session/session_setup.hpp"
@@ -86,10 +87,11 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     /// Errors are those of the sandbox, the network and the inputs; kUnavailable after stop().
     boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> make(Order order);
     /// One that another program has left, and its interpreter; its sandbox ends if that fails.
-    /// kProtocol: not of the form. on_end_requested: as in Order.
+    /// kProtocol: not of the form. on_end_requested: as in Order. families: its place is in one.
     Result<std::shared_ptr<ManagedSession>> go_on(
         PassedSession passed,
         const SharedAgain& shared,
+        FamiliesAgain& families,
         std::function<void(const std::string& session_id, Death)> on_end_requested);
     /// The server ends: what is being made is given up.
     void stop() { stopped_ = true; }
@@ -100,7 +102,9 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
         std::shared_ptr<const ServiceConfig> config,
         MakeSandbox make_sandbox,
         MakeBranch make_branch);
-    sandbox::Policy policy_for(Order& order, SessionSetup& setup) const;
+    Result<SessionLanguages> choose_languages(const Order& order, KernelSpec& spec) const;
+    sandbox::Policy policy_for(
+        Order& order, const SessionLanguages& languages, SessionSetup& setup) const;
     void connect(SessionSetup& setup) const;
 
     boost::asio::io_context& io_;

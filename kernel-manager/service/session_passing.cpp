@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/session_passing.hpp"
 
+#include "kernel-manager/session/checkpoints/session_branches.hpp"
 #include "kernel-manager/session/passing/passed_setup.hpp"
 #include "sandbox/server/assembly.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace cellkeep::session {
@@ -50,6 +52,28 @@ Status ask_all(const std::vector<Asked>& all) {
     return done;
 }
 
+/// kept: what the sandbox is a part of, or is.
+Asked ask_sandbox(
+    std::shared_ptr<const void> kept, sandbox::Sandbox& sandbox, bool wanted, bool ends) {
+    return {
+        .ask = [kept, &sandbox, wanted] { return sandbox.ask_for_death_signal(wanted); },
+        .wait =
+            [kept, &sandbox](std::uint32_t asked, std::chrono::milliseconds patience) {
+                return sandbox.wait_for_death_signal(asked, patience);
+            },
+        .on_failed =
+            [kept, &sandbox, ends] {
+                if (ends) {
+                    sandbox.give_up();
+                }
+            }};
+}
+
+bool is_branch(const ManagedSession& session) {
+    const auto family = session.family();
+    return family && family->depth() > 0;
+}
+
 }  // namespace
 
 std::vector<std::string> SessionPassing::find_obstacles() const {
@@ -69,6 +93,8 @@ std::vector<std::string> SessionPassing::find_work() const {
             names.push_back(entry.session->id() + " (" + *what + ")");
         }
     }
+    const std::vector<std::string> ending = parts_.teardown.find_work();
+    names.insert(names.end(), ending.begin(), ending.end());
     return names;
 }
 
@@ -78,39 +104,39 @@ std::size_t SessionPassing::passed_bytes() const {
 
 std::vector<std::shared_ptr<sandbox::Zygote>> SessionPassing::zygotes() const {
     std::vector<std::shared_ptr<sandbox::Zygote>> all;
-    for (const SessionEntry& entry : parts_.registry.entries()) {
-        const auto zygote = entry.session->zygote();
+    const auto add = [&all](std::shared_ptr<sandbox::Zygote> zygote) {
         if (zygote && std::find(all.begin(), all.end(), zygote) == all.end()) {
-            all.push_back(zygote);
+            all.push_back(std::move(zygote));
         }
+    };
+    for (const SessionEntry& entry : parts_.registry.entries()) {
+        add(entry.session->zygote());
+    }
+    for (const auto& left : parts_.teardown.staying()) {
+        add(left.sandbox->zygote());
     }
     return all;
 }
 
-/// Pid 1 of a sandbox that a zygote has made is a child of the zygote's, which stays. One that does
-/// not watch as it should may be ended.
+/// Pid 1 of a sandbox that a zygote has made is a child of the zygote's, which stays. That of a
+/// branch ends with its parent's, in whose pid namespace it is. One that does not watch as it
+/// should may be ended.
 Status SessionPassing::want_death_signal(bool wanted, Unwatched unwatched) {
     const bool ends = unwatched == Unwatched::kEnd;
     std::vector<Asked> all;
     for (const auto& zygote : zygotes()) {
-        all.push_back(
-            {.ask = [zygote, wanted] { return zygote->sandbox().ask_for_death_signal(wanted); },
-             .wait =
-                 [zygote](std::uint32_t asked, std::chrono::milliseconds patience) {
-                     return zygote->sandbox().wait_for_death_signal(asked, patience);
-                 },
-             .on_failed =
-                 [zygote, ends] {
-                     if (ends) {
-                         zygote->sandbox().give_up();
-                     }
-                 }});
+        all.push_back(ask_sandbox(zygote, zygote->sandbox(), wanted, ends));
+    }
+    for (const auto& left : parts_.teardown.staying()) {
+        if (!left.sandbox->zygote() && left.family->depth() == 0) {
+            all.push_back(ask_sandbox(left.sandbox, *left.sandbox, wanted, ends));
+        }
     }
     for (const SessionEntry& entry : parts_.registry.entries()) {
-        if (entry.session->zygote()) {
+        const auto session = entry.session;
+        if (session->zygote() || is_branch(*session)) {
             continue;
         }
-        const auto session = entry.session;
         all.push_back(
             {.ask = [session, wanted] { return session->ask_for_death_signal(wanted); },
              .wait =
@@ -141,24 +167,42 @@ void SessionPassing::cancel() {
     (void)want_death_signal(true, Unwatched::kStay).has_value();
 }
 
-std::vector<PassedSession> SessionPassing::pass_on(SharedParts& shared) {
-    std::vector<PassedSession> passed;
-    for (const SessionEntry& entry : parts_.registry.pass_on()) {
-        passed.push_back(entry.session->pass_on(shared));
-        passed.back().slot = entry.slot.value();
+void SessionPassing::pass_on(SharedParts& shared, PassedSessions& passed) {
+    std::set<const FamilyMember*> needed;
+    for (const SessionEntry& entry : parts_.registry.entries()) {
+        const auto family = entry.session->family();
+        for (const FamilyMember* one = family.get(); one != nullptr; one = one->parent()) {
+            needed.insert(one);
+        }
     }
-    return passed;
+    passed.remains = parts_.teardown.pass_on(needed, shared);
+    for (const SessionEntry& entry : parts_.registry.pass_on()) {
+        passed.sessions.push_back(entry.session->pass_on(shared));
+        passed.sessions.back().slot = entry.slot.value();
+    }
 }
 
-Status SessionPassing::take_over_one(
-    PassedSession passed, const SharedAgain& shared, const SessionStarter::OnEnd& on_end) {
+Status SessionPassing::take_over_one(PassedSession passed, const Again& again) {
     SessionEntry entry;
     BOOST_OUTCOME_TRY(entry.slot, parts_.admission.claim_slot(passed.slot));
     BOOST_OUTCOME_TRY(entry.kernel_id, parts_.admission.claim_kernel_id(passed.kernel_id));
     BOOST_OUTCOME_TRY(
         entry.session,
-        parts_.factory.go_on(std::move(passed), shared, parts_.starter.later(on_end)));
+        parts_.factory.go_on(
+            std::move(passed), again.shared, again.families, parts_.starter.later(again.on_end)));
     return parts_.registry.add(entry);
+}
+
+Status SessionPassing::take_over_remains(PassedRemains passed, const Again& again) {
+    const auto sandbox = std::make_shared<sandbox::Sandbox>(sandbox::Sandbox::take_over(
+        std::move(passed.sandbox), again.shared.find_zygote(passed.zygote)));
+    BOOST_OUTCOME_TRY(auto slot, parts_.admission.claim_slot(passed.slot));
+    BOOST_OUTCOME_TRY(auto family, again.families.join(passed.id));
+    let_answer(*family, sandbox);
+    parts_.teardown.go_on(
+        {std::move(passed.id), std::move(passed.parent), sandbox, std::move(family)},
+        std::move(slot));
+    return ok();
 }
 
 void SessionPassing::take_over(
@@ -166,18 +210,27 @@ void SessionPassing::take_over(
     const SessionStarter::OnEnd& on_end,
     const std::function<void(const std::string&)>& log) {
     sandbox::name_sessions_from(passed.cgroups_named);
+    FamiliesAgain families(passed);
     auto shared = share_again(passed);
     if (shared.has_error()) {
         log("no session is taken over: " + shared.error().message());
         end_passed(std::move(passed));
         return;
     }
-    for (PassedSession& session : passed.sessions) {
-        const std::string id = session.id;
-        const Status taken = take_over_one(std::move(session), shared.value(), on_end);
+    const Again again{shared.value(), families, on_end};
+    const auto settle = [&](const std::string& id, const Status& taken) {
         if (taken.has_error()) {
+            families.lose(id);
             log("session " + id + " is not taken over, and has ended: " + taken.error().message());
         }
+    };
+    for (PassedRemains& one : passed.remains) {
+        const std::string id = one.id;
+        settle(id, take_over_remains(std::move(one), again));
+    }
+    for (PassedSession& session : passed.sessions) {
+        const std::string id = session.id;
+        settle(id, take_over_one(std::move(session), again));
     }
     const Status watched = want_death_signal(true, Unwatched::kEnd);
     if (watched.has_error()) {

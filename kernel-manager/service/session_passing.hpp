@@ -11,6 +11,8 @@
 #include "kernel-manager/service/session_factory.hpp"
 #include "kernel-manager/service/session_registry.hpp"
 #include "kernel-manager/service/session_starter.hpp"
+#include "kernel-manager/service/session_teardown.hpp"
+#include "kernel-manager/session/passing/families_again.hpp"
 #include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "protocol/support/result.hpp"
 
@@ -33,6 +35,7 @@ class SessionPassing {
         Admission& admission;
         SessionFactory& factory;
         SessionStarter& starter;
+        SessionTeardown& teardown;
     };
 
     explicit SessionPassing(Parts parts) : parts_(parts) {}
@@ -47,8 +50,9 @@ class SessionPassing {
     Status prepare();
     /// What prepare() did is taken back.
     void cancel();
-    /// All of them; what they share is in shared. Precondition: no obstacles, no work, prepare().
-    std::vector<PassedSession> pass_on(SharedParts& shared);
+    /// All of them, and what is left of those that they are branches of; what they share is in
+    /// shared. Precondition: no obstacles, no work, prepare().
+    void pass_on(SharedParts& shared, PassedSessions& passed);
 
     /// Makes the sessions of the program before this service's own. Front ends learn of them. A
     /// session that cannot be taken over ends, and `log` gets the reason. Comes before anything
@@ -61,8 +65,14 @@ class SessionPassing {
  private:
     enum class Unwatched { kStay, kEnd };
     Status want_death_signal(bool wanted, Unwatched unwatched);
-    Status take_over_one(
-        PassedSession passed, const SharedAgain& shared, const SessionStarter::OnEnd& on_end);
+    /// What a session that is taken over needs besides.
+    struct Again {
+        const SharedAgain& shared;
+        FamiliesAgain& families;
+        const SessionStarter::OnEnd& on_end;
+    };
+    Status take_over_one(PassedSession passed, const Again& again);
+    Status take_over_remains(PassedRemains passed, const Again& again);
     std::vector<std::shared_ptr<sandbox::Zygote>> zygotes() const;
 
     const Parts parts_;

@@ -37,6 +37,9 @@ void SessionTeardown::begin(SessionEntry entry, Death reason) {
     removal->session_id = entry.session->id();
     removal->slot = std::move(entry.slot);
     removal->family = entry.session->family();
+    if (const auto branch = entry.session->info().branch) {
+        removal->parent = branch->parent;
+    }
     removal->stays = removal->family && removal->family->branches() > 0;
     removal->sandbox =
         removal->stays ? entry.session->set_sandbox_aside() : entry.session->release_sandbox();
@@ -64,6 +67,11 @@ boost::asio::awaitable<void> SessionTeardown::retire(std::shared_ptr<Removal> re
     }
     removal->is_quiet = true;
     wake(removal->waiters);
+    co_await stay(removal);
+}
+
+boost::asio::awaitable<void> SessionTeardown::stay(std::shared_ptr<Removal> removal) {
+    const auto self = shared_from_this();
     const auto free = std::make_shared<Completion<bool>>(io_);
     removal->family->when_free([free] { free->set(true); });
     (void)co_await Completion<bool>::wait(free);
@@ -71,6 +79,63 @@ boost::asio::awaitable<void> SessionTeardown::retire(std::shared_ptr<Removal> re
     if (!shutting_down_) {
         co_await remove(removal);
     }
+}
+
+std::vector<SessionTeardown::Staying> SessionTeardown::staying() const {
+    std::vector<Staying> all;
+    for (const auto& one : removals_) {
+        if (one->stays) {
+            all.push_back({one->session_id, one->parent, one->sandbox, one->family});
+        }
+    }
+    return all;
+}
+
+std::vector<std::string> SessionTeardown::find_work() const {
+    std::vector<std::string> names;
+    for (const auto& removal : removals_) {
+        if (removal->stays && !removal->is_quiet) {
+            names.push_back(removal->session_id + " (it ends, and its branches live)");
+        }
+    }
+    return names;
+}
+
+std::vector<PassedRemains> SessionTeardown::pass_on(
+    const std::set<const FamilyMember*>& needed, SharedParts& shared) {
+    std::vector<PassedRemains> passed;
+    for (const auto& removal : std::exchange(removals_, {})) {
+        if (!removal->stays || !needed.contains(removal->family.get())) {
+            removals_.push_back(removal);
+            continue;
+        }
+        PassedRemains one;
+        one.id = removal->session_id;
+        one.parent = removal->parent;
+        one.slot = removal->slot.value();
+        if (const auto zygote = removal->sandbox->zygote()) {
+            one.zygote = shared.add(zygote);
+        }
+        one.sandbox = removal->sandbox->pass_on();
+        passed.push_back(std::move(one));
+    }
+    return passed;
+}
+
+void SessionTeardown::go_on(Staying left, Claim<std::uint32_t> slot) {
+    const auto removal = std::make_shared<Removal>();
+    removal->session_id = std::move(left.session_id);
+    removal->parent = std::move(left.parent);
+    removal->sandbox = std::move(left.sandbox);
+    removal->slot = std::move(slot);
+    removal->family = std::move(left.family);
+    removal->stays = true;
+    removal->is_quiet = true;
+    removals_.push_back(removal);
+    boost::asio::co_spawn(
+        io_,
+        [self = shared_from_this(), removal] { return self->stay(removal); },
+        boost::asio::detached);
 }
 
 boost::asio::awaitable<void> SessionTeardown::remove(std::shared_ptr<Removal> removal) {

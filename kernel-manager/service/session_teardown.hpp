@@ -10,6 +10,7 @@
 #include "kernel-manager/service/claim.hpp"
 #include "kernel-manager/service/session_entry.hpp"
 #include "kernel-manager/session/checkpoints/family.hpp"
+#include "kernel-manager/session/passing/passed_sessions.hpp"
 #include "protocol/support/result.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -21,6 +22,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +70,23 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
     /// Returns when any session is gone, or at the deadline. At once if none is being removed.
     boost::asio::awaitable<void> wait_for_any(TimePoint deadline);
 
+    // --- the way of what stays for branches to another program in the server's process
+    /// What is left of one session.
+    struct Staying {
+        std::string session_id;
+        std::optional<std::string> parent;  // of a branch: the id of its session
+        SandboxPtr sandbox;
+        std::shared_ptr<FamilyMember> family;
+    };
+    std::vector<Staying> staying() const;
+    /// "ID (reason)" of each in which something may still run.
+    std::vector<std::string> find_work() const;
+    /// What stays for one of these members. It is not removed here. Precondition: none of it works.
+    std::vector<PassedRemains> pass_on(
+        const std::set<const FamilyMember*>& needed, SharedParts& shared);
+    /// What another program has left stays for its branches.
+    void go_on(Staying left, Claim<std::uint32_t> slot);
+
     /// The server ends: from now on begin() blocks until the session is removed, with one attempt.
     void begin_shutdown() { shutting_down_ = true; }
     /// After begin_shutdown(): removes what is left, one attempt each, and blocks for it. All that
@@ -77,8 +97,9 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
     using Timer = std::shared_ptr<boost::asio::steady_timer>;
     struct Removal {
         std::string session_id;
-        SandboxPtr sandbox;         // the remover's while it tries
-        Claim<std::uint32_t> slot;  // its user on the host
+        std::optional<std::string> parent;  // of a branch: the id of its session
+        SandboxPtr sandbox;                 // the remover's while it tries
+        Claim<std::uint32_t> slot;          // its user on the host
         std::vector<Timer> waiters;
         std::shared_ptr<FamilyMember> family;  // null: it is alone
         bool stays = false;                    // for its branches
@@ -89,6 +110,7 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
     boost::asio::awaitable<void> remove(std::shared_ptr<Removal> removal);
     /// Kills what runs in it, and removes the rest when its last branch is gone.
     boost::asio::awaitable<void> retire(std::shared_ptr<Removal> removal);
+    boost::asio::awaitable<void> stay(std::shared_ptr<Removal> removal);
     void remove_now(ManagedSession& session);
     void log_late(const std::string& session_id, const Error& why) const;
     static void wake(std::vector<Timer>& waiters);

@@ -30,6 +30,9 @@ std::optional<std::string> find_newer_part(
     if (!part && format < kHandOverFormatOfSandboxes) {
         part = fronts.find_newer_part(session);
     }
+    if (!part && format < kHandOverFormatOfFamilies && service.is_in_family(session.id())) {
+        part = "it has branches, or is one";
+    }
     return part ? std::optional(*part + ", and the other program takes over none such")
                 : std::nullopt;
 }

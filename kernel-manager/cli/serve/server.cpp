@@ -280,7 +280,7 @@ Status Server::leave(int format) {
     if (format >= kHandOverFormatOfZmq) {
         pass_zmq(*zmq_front_, passed_sessions_);
     }
-    passed_sessions_.sessions = service_->pass_on(shared_);
+    service_->pass_on(shared_, passed_sessions_);
     for (const session::PassedSession& session : passed_sessions_.sessions) {
         if (format < kHandOverFormatOfZmq) {
             zmq_front_->on_session_closed(session.id);  // no client is connected to its sockets

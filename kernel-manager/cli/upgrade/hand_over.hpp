@@ -23,9 +23,9 @@ namespace cellkeep::cli {
 /// What this program writes and reads. A change of the meaning, and not only of a name that may be
 /// missing, is a new number. It also writes and reads the older ones from kHandOverFormatFirst on:
 /// 1 has no sessions, 2 none in which a command runs or has left something running, 3 none to which
-/// a client is connected over ZeroMQ, and 4 none with tokens for its ports, of E2B's clients, with
-/// further languages, with checkpoints or paused.
-inline constexpr int kHandOverFormat = 5;
+/// a client is connected over ZeroMQ, 4 none with tokens for its ports, of E2B's clients, with
+/// further languages, with checkpoints or paused, and 5 none with branches and no branch.
+inline constexpr int kHandOverFormat = 6;
 inline constexpr int kHandOverFormatFirst = 1;
 inline constexpr int kHandOverFormatOfSessions = 2;
 inline constexpr int kHandOverFormatOfCommands = 3;
@@ -33,6 +33,7 @@ inline constexpr int kHandOverFormatOfConnections = 3;
 inline constexpr int kHandOverFormatOfZmq = 4;
 inline constexpr int kHandOverFormatOfSandboxes = 5;
 inline constexpr int kHandOverFormatOfLanguages = 5;  // of checkpoints and paused ones, too
+inline constexpr int kHandOverFormatOfFamilies = 6;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
 /// Of the values of all sessions together. They are there several times for a moment: as the server
 /// holds them, as they are written down, and in the memfd.

@@ -5,7 +5,9 @@
 #pragma once
 
 #include "kernel-manager/checkpoint/files/file_keeper.hpp"
+#include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/kernel/process/kernel_process.hpp"
+#include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/session/checkpoints/family.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -32,6 +34,9 @@ struct BranchTarget {
 struct BranchSeed {
     sandbox::BranchPlace place;
     std::shared_ptr<FamilyMember> parent;
+    /// Of the parent, whose root the branch has: perhaps another program's than this one.
+    KernelSpec spec = {};
+    std::shared_ptr<const KernelCatalog> catalog = nullptr;
     /// Once. The process is a child of the branch's pid 1 and waits until it is spoken to.
     /// kConflict: the parent makes a checkpoint or rolls back; kNotFound: the checkpoint is gone;
     /// kSystem: it cannot be forked; kPermissionDenied, kProtocol, kTimeout: it did not do what it

@@ -38,6 +38,8 @@ class FamilyMember {
     std::uint32_t slot() const { return slot_; }
     /// 0: no branch.
     std::size_t depth() const { return depth_; }
+    /// Null: no branch.
+    const FamilyMember* parent() const { return parent_.get(); }
     /// Of it, that are not gone.
     std::size_t branches() const { return branches_; }
 

@@ -156,14 +156,6 @@ bool KeptCheckpoints::is_at_rest() const {
            });
 }
 
-std::size_t KeptCheckpoints::names() const {
-    std::size_t names = 0;
-    for (const auto& [id, parts] : parts_) {
-        names += parts.files->files.size() + parts.files->unkept.size();
-    }
-    return names;
-}
-
 PassedCheckpoints KeptCheckpoints::pass_on() {
     PassedCheckpoints passed;
     for (const Checkpoint& one : tree_.list()) {

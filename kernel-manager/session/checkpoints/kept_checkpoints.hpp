@@ -52,6 +52,9 @@ struct PassedCheckpoints {
         std::uint64_t begun = 0;
     };
     std::optional<Settled> settled;
+    // Of a branch: what it was made with, and MergeBase::files.
+    std::shared_ptr<const checkpoint::Manifest> begun;
+    std::shared_ptr<const checkpoint::Manifest> merge_base;
 };
 
 class KeptCheckpoints {
@@ -126,8 +129,6 @@ class KeptCheckpoints {
     // --- their way to another program in the server's process
     /// Nothing is asked of a copy, and no work with files is under way.
     bool is_at_rest() const;
-    /// Of files, and of what could not be kept, in all of them.
-    std::size_t names() const;
     /// What remains is as after close(), but that the copies sleep on. Precondition: is_at_rest().
     PassedCheckpoints pass_on();
     /// In a new one. kProtocol: they do not fit each other.

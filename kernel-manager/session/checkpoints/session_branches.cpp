@@ -35,6 +35,13 @@ boost::asio::awaitable<void> admit_branch(
 
 }  // namespace
 
+void let_answer(FamilyMember& member, const std::shared_ptr<sandbox::Sandbox>& rest) {
+    member.set_let_pass([weak = std::weak_ptr(rest)](pid_t inside, std::uint32_t calls) -> Status {
+        const auto sandbox = weak.lock();
+        return sandbox ? sandbox->let_pass(inside, calls) : Status(ok());
+    });
+}
+
 SessionBranches::SessionBranches(
     boost::asio::io_context& io,
     Parts parts,
@@ -77,6 +84,8 @@ Result<BranchSeed> SessionBranches::seed(const std::string& checkpoint, bool res
     BranchSeed seed;
     BOOST_OUTCOME_TRY(seed.place, checkpoints_.find_branch_place(checkpoint));
     seed.parent = setup_.family;
+    seed.spec = setup_.spec;
+    seed.catalog = setup_.catalog;
     seed.come = [this, session = keep_session_(), checkpoint, reseed](BranchTarget target) {
         return send_off(checkpoint, reseed, std::move(target));
     };
@@ -148,11 +157,7 @@ std::shared_ptr<sandbox::Sandbox> SessionBranches::set_sandbox_aside() {
     is_set_aside_ = true;
     auto rest = std::make_shared<sandbox::Sandbox>(sandbox_.set_aside());
     if (setup_.family) {
-        setup_.family->set_let_pass(
-            [weak = std::weak_ptr(rest)](pid_t inside, std::uint32_t calls) -> Status {
-                const auto sandbox = weak.lock();
-                return sandbox ? sandbox->let_pass(inside, calls) : Status(ok());
-            });
+        let_answer(*setup_.family, rest);
     }
     return rest;
 }

@@ -22,6 +22,9 @@
 
 namespace cellkeep::session {
 
+/// What is left of a session that has ended answers for its branches, as long as it is there.
+void let_answer(FamilyMember& member, const std::shared_ptr<sandbox::Sandbox>& rest);
+
 class SessionBranches {
  public:
     /// Of the session; all stays where it is.

@@ -8,7 +8,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
@@ -352,28 +351,6 @@ void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {
     if (const auto id = kept_.find_worker(exit.id)) {
         kept_.forget(*id, Gone::kDied);
     }
-}
-
-bool SessionCheckpoints::is_at_rest() const {
-    const bool departed = std::all_of(
-        departures_.begin(), departures_.end(), [](const auto& one) { return one->done(); });
-    return !working_ && departed && kept_.is_at_rest();
-}
-
-PassedCheckpoints SessionCheckpoints::pass_on() {
-    closed_ = true;
-    PassedCheckpoints passed = kept_.pass_on();
-    passed.settled = settled_;
-    return passed;
-}
-
-Status SessionCheckpoints::go_on(PassedCheckpoints passed) {
-    settled_ = passed.settled;
-    BOOST_OUTCOME_TRY(kept_.go_on(std::move(passed)));
-    for (const auto& [id, parts] : kept_.parts()) {
-        hooks_.starter.note_sleeper(parts.copy->pidfd());
-    }
-    return ok();
 }
 
 void SessionCheckpoints::close() {

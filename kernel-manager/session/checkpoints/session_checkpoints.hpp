@@ -111,6 +111,9 @@ class SessionCheckpoints {
     /// KeptCheckpoints::is_at_rest(); and no process leaves for a branch.
     bool is_at_rest() const;
     const KeptCheckpoints& kept() const { return kept_; }
+    /// The manifests of all checkpoints; of a branch, also what it was made with, and the base of
+    /// its next merge, if that is another.
+    std::vector<KeptCheckpoints::Files> manifests() const;
     /// As close(), but that the copies sleep on. Precondition: is_at_rest().
     PassedCheckpoints pass_on();
     /// Before anything is asked of it.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What SessionCheckpoints have to do with other sessions: how a fork of a copy leaves for a branch,
-// how a branch gets its files, and how files are compared and merged.
+// What SessionCheckpoints have to do with other sessions and other programs: how a fork of a copy
+// leaves for a branch, how a branch gets its files, how files are compared and merged, and their
+// way to another program in the server's process.
 #include "kernel-manager/session/checkpoints/branch_gate.hpp"
 #include "kernel-manager/session/checkpoints/session_checkpoints.hpp"
 #include "kernel-manager/session/checkpoints/session_work.hpp"
@@ -13,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -157,6 +159,49 @@ boost::asio::awaitable<Result<checkpoint::MergeAnswer>> SessionCheckpoints::merg
         theirs.base->files = answer.base;
     }
     co_return answer;
+}
+
+bool SessionCheckpoints::is_at_rest() const {
+    const bool departed = std::all_of(
+        departures_.begin(), departures_.end(), [](const auto& one) { return one->done(); });
+    return !working_ && departed && kept_.is_at_rest();
+}
+
+std::vector<KeptCheckpoints::Files> SessionCheckpoints::manifests() const {
+    std::vector<KeptCheckpoints::Files> all;
+    for (const auto& [id, parts] : kept_.parts()) {
+        all.push_back(parts.files);
+    }
+    if (begun_) {
+        all.push_back(begun_);
+    }
+    if (merge_base_ && merge_base_->files != begun_) {
+        all.push_back(merge_base_->files);
+    }
+    return all;
+}
+
+PassedCheckpoints SessionCheckpoints::pass_on() {
+    closed_ = true;
+    PassedCheckpoints passed = kept_.pass_on();
+    passed.settled = settled_;
+    passed.begun = begun_;
+    passed.merge_base = merge_base_ ? merge_base_->files : nullptr;
+    return passed;
+}
+
+Status SessionCheckpoints::go_on(PassedCheckpoints passed) {
+    settled_ = passed.settled;
+    begun_ = passed.begun;
+    if (passed.merge_base) {
+        merge_base_ =
+            std::make_shared<checkpoint::MergeBase>(checkpoint::MergeBase{passed.merge_base});
+    }
+    BOOST_OUTCOME_TRY(kept_.go_on(std::move(passed)));
+    for (const auto& [id, parts] : kept_.parts()) {
+        hooks_.starter.note_sleeper(parts.copy->pidfd());
+    }
+    return ok();
 }
 
 }  // namespace cellkeep::session

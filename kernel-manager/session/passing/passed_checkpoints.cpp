@@ -160,6 +160,34 @@ std::optional<PassedCheckpoints::Settled> read_settled(const json& text) {
         checked_id(text.at("checkpoint").get<std::string>()), unsigned_of(text.at("begun"))};
 }
 
+/// merge_base is not written if it is what the branch was made with: until the first merge.
+json write_beginning(const PassedCheckpoints& passed) {
+    if (!passed.begun) {
+        return {};
+    }
+    return {
+        {"files", write_manifest(*passed.begun)},
+        {"merged",
+         passed.merge_base && passed.merge_base != passed.begun ? write_manifest(*passed.merge_base)
+                                                                : json()}};
+}
+
+/// A program of an older format writes none.
+void read_beginning(const json& text, PassedCheckpoints& passed) {
+    if (text.is_null()) {
+        return;
+    }
+    passed.begun = std::make_shared<const checkpoint::Manifest>(read_manifest(text.at("files")));
+    const json& merged = text.at("merged");
+    passed.merge_base = merged.is_null()
+                            ? passed.begun
+                            : std::make_shared<const checkpoint::Manifest>(read_manifest(merged));
+}
+
+std::size_t names_of(const checkpoint::Manifest& manifest) {
+    return manifest.files.size() + manifest.unkept.size();
+}
+
 /// Which of them there are fits itself.
 void check_tree(const PassedCheckpoints& passed) {
     std::set<std::string> ids;
@@ -173,7 +201,11 @@ void check_tree(const PassedCheckpoints& passed) {
             refuse_checkpoint("an id comes twice");
         }
         automatic += one.checkpoint.automatic ? 1 : 0;
-        names += one.files->files.size() + one.files->unkept.size();
+        names += names_of(*one.files);
+    }
+    if (passed.begun) {
+        names += names_of(*passed.begun);
+        names += passed.merge_base == passed.begun ? 0 : names_of(*passed.merge_base);
     }
     if (ids.size() > limits::kCheckpointsMax || automatic > 1 || names > kPassedNamesMax) {
         refuse_checkpoint("more than a session has");
@@ -206,6 +238,7 @@ PassedCheckpoints read_all_checkpoints(const json& text, CheckpointEnds ends) {
     if (const json& blobs = text.at("blobs"); !blobs.is_null()) {
         passed.blobs = read_blobs(blobs, std::move(ends.blobs));
     }
+    read_beginning(text.value("began", json()), passed);
     check_tree(passed);
     return passed;
 }
@@ -230,7 +263,8 @@ json write_checkpoints(PassedCheckpoints& passed, CheckpointEnds& ends) {
         {"origin", text_or_null(passed.origin)},
         {"gone", write_gone(passed.gone)},
         {"settled", write_settled(passed.settled)},
-        {"blobs", passed.blobs ? write_blobs(*passed.blobs) : json()}};
+        {"blobs", passed.blobs ? write_blobs(*passed.blobs) : json()},
+        {"began", write_beginning(passed)}};
 }
 
 Result<PassedCheckpoints> read_checkpoints(const json& text, CheckpointEnds ends) {

@@ -10,6 +10,7 @@
 #include "kernel-manager/languages/kernel_catalog.hpp"
 #include "kernel-manager/process/command_ends.hpp"
 #include "kernel-manager/session/passing/passed_checkpoints.hpp"
+#include "kernel-manager/session/session_info.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/server/passed_sandbox.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -46,10 +47,22 @@ struct PassedSession {
     CheckpointEnds checkpoints;                  // of those in state
     std::vector<process::CommandEnds> commands;  // of those in state, in their order
     std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
+    std::optional<BranchInfo> branch;   // its parent passes, too, or what is left of that
+};
+
+/// What is left of a session that has ended, because branches of it have not: their sandboxes lie
+/// in its own.
+struct PassedRemains {
+    std::string id;
+    std::optional<std::string> parent;  // of a branch: the id of its session
+    std::uint32_t slot = 0;
+    sandbox::PassedSandbox sandbox;
+    std::optional<std::size_t> zygote;  // as PassedSession::zygote
 };
 
 struct PassedSessions {
     std::vector<PassedSession> sessions;
+    std::vector<PassedRemains> remains;
     std::vector<sandbox::PassedSandbox> zygotes;
     std::vector<std::shared_ptr<const UniqueFd>> leases;  // KernelSpec::leases
     std::vector<nlohmann::json> catalogs;
@@ -81,6 +94,11 @@ struct SharedAgain {
     std::vector<std::shared_ptr<sandbox::Zygote>> zygotes;
     std::vector<std::shared_ptr<const UniqueFd>> leases;
     std::vector<std::shared_ptr<const KernelCatalog>> catalogs;
+
+    /// Null: there is none at that place.
+    std::shared_ptr<sandbox::Zygote> find_zygote(const std::optional<std::size_t>& place) const {
+        return place && *place < zygotes.size() ? zygotes[*place] : nullptr;
+    }
 };
 
 }  // namespace cellkeep::session

@@ -33,6 +33,7 @@ Result<SessionSetup> read_setup(const PassedSession& passed, const SharedAgain& 
     SessionSetup setup;
     setup.id = passed.id;
     setup.kernel_id = passed.kernel_id;
+    setup.branch = passed.branch;
     try {
         setup.options = read_options(passed.state.at("options"));
         setup.spec = read_spec(passed.state.at("spec"), shared);
@@ -65,6 +66,9 @@ void end_passed(PassedSessions passed) {
     std::vector<sandbox::Sandbox> sandboxes;
     for (PassedSession& session : passed.sessions) {
         sandboxes.push_back(take_sandbox(session));
+    }
+    for (PassedRemains& remains : passed.remains) {
+        sandboxes.push_back(sandbox::Sandbox::take_over(std::move(remains.sandbox)));
     }
     for (sandbox::PassedSandbox& zygote : passed.zygotes) {
         sandboxes.push_back(sandbox::Sandbox::take_over(std::move(zygote)));

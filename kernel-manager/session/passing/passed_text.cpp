@@ -2,12 +2,10 @@
 #include "kernel-manager/session/passing/passed_text.hpp"
 
 #include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/session/passing/passed_branch.hpp"
+#include "kernel-manager/session/passing/passed_sandbox_text.hpp"
 #include "protocol/limits.hpp"
 
-#include <fcntl.h>
-
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,125 +15,6 @@ namespace cellkeep::session {
 using nlohmann::json;
 
 namespace {
-
-constexpr int kFirstPassedFd = 3;  // behind the standard streams
-
-/// What is thrown here is caught in read_passed().
-UniqueFd take_fd(const json& text, const char* name) {
-    const int fd = text.at(name).get<int>();
-    if (fd < kFirstPassedFd || ::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-        throw json::other_error::create(
-            501, std::string("\"") + name + "\" names no open descriptor", &text);
-    }
-    return UniqueFd(fd);
-}
-
-json write_control(const sandbox::PassedControl& control) {
-    return {
-        {"directory", control.directory}, {"v2", control.version == sandbox::CgroupVersion::kV2}};
-}
-
-sandbox::PassedControl read_control(const json& text) {
-    return {
-        text.at("directory").get<std::string>(),
-        text.at("v2").get<bool>() ? sandbox::CgroupVersion::kV2 : sandbox::CgroupVersion::kV1};
-}
-
-json write_cgroup(const sandbox::PassedCgroup& cgroup) {
-    json leaves = json::array();
-    for (const auto& [group, path] : cgroup.leaves) {
-        leaves.push_back({{"group", group}, {"path", path}});
-    }
-    return {
-        {"directories", cgroup.directories},
-        {"unified", cgroup.unified},
-        {"memory", write_control(cgroup.memory)},
-        {"processes", write_control(cgroup.processes)},
-        {"cpu", write_control(cgroup.cpu)},
-        {"cpu_quota", cgroup.cpu_quota},
-        {"cpu_time", write_control(cgroup.cpu_time)},
-        {"freezer", write_control(cgroup.freezer)},
-        {"leaves", std::move(leaves)},
-        {"can_kill", cgroup.can_kill}};
-}
-
-sandbox::PassedCgroup read_cgroup(const json& text) {
-    sandbox::PassedCgroup cgroup;
-    cgroup.directories = text.at("directories").get<std::vector<std::string>>();
-    cgroup.unified = text.at("unified").get<std::string>();
-    cgroup.memory = read_control(text.at("memory"));
-    cgroup.processes = read_control(text.at("processes"));
-    cgroup.cpu = read_control(text.at("cpu"));
-    cgroup.cpu_quota = text.at("cpu_quota").get<std::string>();
-    cgroup.cpu_time = read_control(text.at("cpu_time"));
-    cgroup.freezer = read_control(text.at("freezer"));
-    for (const json& leaf : text.at("leaves")) {
-        cgroup.leaves.emplace(
-            leaf.at("group").get<sandbox::WorkerGroup>(), leaf.at("path").get<std::string>());
-    }
-    cgroup.can_kill = text.at("can_kill").get<bool>();
-    return cgroup;
-}
-
-json write_isolation(const sandbox::IsolationReport& report) {
-    json controls = json::array();
-    for (const sandbox::Control& control : report.controls) {
-        controls.push_back(
-            {{"name", control.name},
-             {"state", static_cast<int>(control.state)},
-             {"mechanism", control.mechanism},
-             {"detail", control.detail},
-             {"fix", control.fix}});
-    }
-    return controls;
-}
-
-sandbox::IsolationReport read_isolation(const json& text) {
-    sandbox::IsolationReport report;
-    for (const json& control : text) {
-        report.controls.push_back(
-            {control.at("name").get<std::string>(),
-             static_cast<sandbox::ControlState>(control.at("state").get<int>()),
-             control.at("mechanism").get<std::string>(),
-             control.at("detail").get<std::string>(),
-             control.at("fix").get<std::string>()});
-    }
-    return report;
-}
-
-json write_sandbox(const sandbox::PassedSandbox& sandbox) {
-    return {
-        {"pidfd", sandbox.pidfd.get()},
-        {"control", sandbox.control.get()},
-        {"events", sandbox.events.get()},
-        {"workspace", sandbox.workspace.get()},
-        {"cgroup", write_cgroup(sandbox.cgroup)},
-        {"isolation", write_isolation(sandbox.isolation)},
-        {"file_uid", sandbox.file_uid},
-        {"file_gid", sandbox.file_gid},
-        {"last_worker", sandbox.last_worker},
-        {"last_request", sandbox.last_request}};
-}
-
-sandbox::PassedSandbox read_sandbox(const json& text) {
-    sandbox::PassedSandbox sandbox;
-    sandbox.pidfd = take_fd(text, "pidfd");
-    sandbox.control = take_fd(text, "control");
-    sandbox.events = take_fd(text, "events");
-    sandbox.workspace = take_fd(text, "workspace");
-    sandbox.cgroup = read_cgroup(text.at("cgroup"));
-    sandbox.isolation = read_isolation(text.at("isolation"));
-    sandbox.file_uid = text.at("file_uid").get<uid_t>();
-    sandbox.file_gid = text.at("file_gid").get<gid_t>();
-    sandbox.last_worker = text.at("last_worker").get<std::uint32_t>();
-    sandbox.last_request = text.at("last_request").get<std::uint32_t>();
-    return sandbox;
-}
-
-/// One that may be missing: -1.
-UniqueFd take_fd_if_any(const json& text, const char* name) {
-    return text.at(name) == -1 ? UniqueFd() : take_fd(text, name);
-}
 
 json write_ends(const std::vector<process::CommandEnds>& commands) {
     json all = json::array();
@@ -224,6 +103,14 @@ CheckpointEnds read_checkpoint_ends(const json& session) {
     return ends;
 }
 
+json write_place(const std::optional<std::size_t>& place) {
+    return place ? json(*place) : json();
+}
+
+std::optional<std::size_t> read_place(const json& place) {
+    return place.is_null() ? std::nullopt : std::optional(place.get<std::size_t>());
+}
+
 json write_session(const PassedSession& session) {
     json further = json::array();
     for (const PassedInterpreter& interpreter : session.further) {
@@ -239,7 +126,8 @@ json write_session(const PassedSession& session) {
          {"further", std::move(further)},
          {"checkpoints", write_checkpoint_ends(session.checkpoints)},
          {"commands", write_ends(session.commands)},
-         {"zygote", session.zygote ? json(*session.zygote) : json()}});
+         {"zygote", write_place(session.zygote)},
+         {"branch", write_branch(session.branch)}});
     return written;
 }
 
@@ -247,24 +135,48 @@ PassedSession read_session(const json& text) {
     PassedSession session;
     session.id = text.at("id").get<std::string>();
     session.kernel_id = text.at("kernel_id").get<std::string>();
-    session.slot = text.at("slot").get<std::uint32_t>();
+    session.slot = read_slot(text);
     session.state = text.at("state");
     session.sandbox = read_sandbox(text.at("sandbox"));
     session.interpreter = read_interpreter(text);
     session.further = read_further_ends(text);
     session.checkpoints = read_checkpoint_ends(text);
     session.commands = read_ends(text);
-    if (const json& zygote = text.at("zygote"); !zygote.is_null()) {
-        session.zygote = zygote.get<std::size_t>();
-    }
+    session.zygote = read_place(text.at("zygote"));
+    session.branch = read_branch(text.value("branch", json()));  // an older format has none
     return session;
 }
 
-void add_descriptors(const sandbox::PassedSandbox& sandbox, std::vector<int>& all) {
-    for (const UniqueFd* fd :
-         {&sandbox.pidfd, &sandbox.control, &sandbox.events, &sandbox.workspace}) {
-        all.push_back(fd->get());
+json write_remains(const std::vector<PassedRemains>& remains) {
+    json all = json::array();
+    for (const PassedRemains& one : remains) {
+        all.push_back(
+            {{"id", one.id},
+             {"parent", one.parent ? json(*one.parent) : json()},
+             {"slot", one.slot},
+             {"sandbox", write_sandbox(one.sandbox)},
+             {"zygote", write_place(one.zygote)}});
     }
+    return all;
+}
+
+std::vector<PassedRemains> read_remains(const json& all) {
+    std::vector<PassedRemains> remains;
+    if (!all.is_array()) {
+        throw json::other_error::create(502, "no remains of sessions", &all);
+    }
+    for (const json& text : all) {
+        PassedRemains one;
+        one.id = read_session_id(text.at("id"));
+        if (const json& parent = text.at("parent"); !parent.is_null()) {
+            one.parent = read_session_id(parent);
+        }
+        one.slot = read_slot(text);
+        one.sandbox = read_sandbox(text.at("sandbox"));
+        one.zygote = read_place(text.at("zygote"));
+        remains.push_back(std::move(one));
+    }
+    return remains;
 }
 
 void add_descriptors(const PassedInterpreter& interpreter, std::vector<int>& all) {
@@ -315,6 +227,7 @@ json write_passed(const PassedSessions& passed) {
     }
     return {
         {"sessions", std::move(sessions)},
+        {"remains", write_remains(passed.remains)},
         {"front_fds", std::move(front_fds)},
         {"zygotes", std::move(zygotes)},
         {"leases", std::move(leases)},
@@ -334,6 +247,9 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
         add_descriptors(session.checkpoints, all);
         add_ends(session.commands, all);
     }
+    for (const PassedRemains& remains : passed.remains) {
+        add_descriptors(remains.sandbox, all);
+    }
     for (const sandbox::PassedSandbox& zygote : passed.zygotes) {
         add_descriptors(zygote, all);
     }
@@ -352,6 +268,8 @@ Result<PassedSessions> read_passed(const json& value) {
         for (const json& session : value.at("sessions")) {
             passed.sessions.push_back(read_session(session));
         }
+        // A program of an older format leaves none.
+        passed.remains = read_remains(value.value("remains", json::array()));
         for (const json& zygote : value.at("zygotes")) {
             passed.zygotes.push_back(read_sandbox(zygote));
         }

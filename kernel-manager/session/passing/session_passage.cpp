@@ -113,11 +113,19 @@ Status read_further(
     return ok();
 }
 
-std::size_t bytes_of_checkpoints(const KeptCheckpoints& kept) {
+std::size_t names_of_checkpoints(const SessionCheckpoints& checkpoints) {
+    std::size_t names = 0;
+    for (const auto& files : checkpoints.manifests()) {
+        names += files->files.size() + files->unkept.size();
+    }
+    return names;
+}
+
+std::size_t bytes_of_checkpoints(const SessionCheckpoints& checkpoints) {
     std::size_t bytes = 0;
-    for (const auto& [id, parts] : kept.parts()) {
+    for (const auto& files : checkpoints.manifests()) {
         // And about as much for where in the file each content is.
-        bytes += kPassedBesidesBytes + 2 * bytes_of_names(*parts.files);
+        bytes += kPassedBesidesBytes + 2 * bytes_of_names(*files);
     }
     return bytes;
 }
@@ -152,11 +160,8 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     if (parts_.kernels.is_any_dead()) {
         return "one of its interpreters is dead";
     }
-    if (parts_.checkpoints.kept().names() > kPassedNamesMax) {
+    if (names_of_checkpoints(parts_.checkpoints) > kPassedNamesMax) {
         return "its checkpoints have more than " + std::to_string(kPassedNamesMax) + " files";
-    }
-    if (parts_.branches.any() || parts_.branches.is_awaited() || parts_.setup.branch) {
-        return "it has branches, or is one";
     }
     if (parts_.setup.proxy) {
         return "it has a network";
@@ -237,7 +242,7 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
            parts_.kernels.all().size() * kPassedBesidesBytes +
            std::min(journal.bytes(), kPassedOutputBytesMax) +
            bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes() +
-           bytes_of_checkpoints(parts_.checkpoints.kept());
+           bytes_of_checkpoints(parts_.checkpoints);
 }
 
 PassedSession SessionPassage::pass_on(SharedParts& shared) {
@@ -250,7 +255,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
     PassedSession passed;
     passed.id = parts_.setup.id;
     passed.kernel_id = parts_.setup.kernel_id;
-    passed.slot = parts_.setup.family ? parts_.setup.family->slot() : 0;
+    passed.branch = parts_.setup.branch;
     if (const auto zygote = parts_.sandbox.zygote()) {
         passed.zygote = shared.add(zygote);
     }
@@ -316,6 +321,10 @@ Status SessionPassage::go_on(PassedSession passed) {
             BOOST_OUTCOME_TRY(
                 PassedCheckpoints checkpoints,
                 read_checkpoints(state.at("checkpoints"), std::move(passed.checkpoints)));
+            if (checkpoints.begun && !parts_.setup.branch) {
+                return Error(
+                    ErrorCode::kProtocol, "passed session: it is no branch and began as one");
+            }
             BOOST_OUTCOME_TRY(parts_.checkpoints.go_on(std::move(checkpoints)));
         }
     } catch (const json::exception& failure) {

@@ -31,4 +31,12 @@ def branch(session: Session, **fields: object) -> Session:
     return session.server.adopt(item["session"])
 
 
+def ask_merge(session: Session, made: Session | str, **fields: object) -> requests.Response:
+    ident = made if isinstance(made, str) else made.info["id"]
+    return session.server.post(session.path + "/merge", {"from": ident, **fields})
 
+
+def merge(session: Session, made: Session, **fields: object) -> dict:
+    response = ask_merge(session, made, **fields)
+    assert response.status_code == 200, response.text
+    return response.json()

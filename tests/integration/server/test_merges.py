@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 import requests
 
-from branches import branch, create
+from branches import ask_merge, branch, create, merge
 from checkpoints import checkpoint, differences, roll_back, run
 from harness import Server, Session
 
@@ -40,17 +40,6 @@ def other(parent: Session) -> Iterator[Session]:
 
 def ask_diff(session: Session, **query: object) -> requests.Response:
     return session.server.get(f"{session.path}/diff?{urlencode(query)}")
-
-
-def ask_merge(session: Session, made: Session | str, **fields: object) -> requests.Response:
-    ident = made if isinstance(made, str) else made.info["id"]
-    return session.server.post(session.path + "/merge", {"from": ident, **fields})
-
-
-def merge(session: Session, made: Session, **fields: object) -> dict:
-    response = ask_merge(session, made, **fields)
-    assert response.status_code == 200, response.text
-    return response.json()
 
 
 def by_path(answer: dict) -> dict[str, str]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR2: another program takes the server's place, or says that it cannot and the server goes on."""
 
+import contextlib
 import os
 import re
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from branches import branch, create
+from channels_client import ChannelsClient
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
 from upgrades import BARE, SECONDS_MAX, Asked, Place, news, words_of
@@ -101,18 +102,17 @@ def test_no_client_is_refused_meanwhile(server: Server) -> None:
 
 
 def test_a_session_that_cannot_pass_is_named_and_waited_for(server: Server) -> None:
-    session = create(server)
+    session = server.create()
     session.execute("x = 41")
-    twin = branch(session)
-    started = server.record["started_at"]
-    asked = Asked(server)
-    family = {f"{one.info['id']} (it has branches, or is one)" for one in (session, twin)}
-    assert set(asked.wait("waiting")["for"]) == family
-    assert session.value("x + 1") == "42"
-    assert [item["event"] for item in news(server, "stopping")] == []
-    server.attach()
-    assert server.record["started_at"] == started
-    assert twin.delete() == 204
+    # A client that would come back as another one.
+    with ChannelsClient(session, session_id="").connect():
+        started = server.record["started_at"]
+        asked = Asked(server)
+        assert asked.wait("waiting")["for"] == [f"{session.info['id']} (a client is connected)"]
+        assert session.value("x + 1") == "42"
+        assert [item["event"] for item in news(server, "stopping")] == []
+        server.attach()
+        assert server.record["started_at"] == started
     asked.wait_until_served()
     assert session.value("x + 2") == "43"
     assert session.delete() == 204
@@ -325,8 +325,8 @@ def test_the_state_directory_stays_this_servers(server: Server) -> None:
 
 
 def test_a_server_that_waits_stops_for_a_signal(mode: str, place: Place) -> None:
-    with ModeServer(mode, *LEAN, *BARE) as server:
-        session = create(server)
-        branch(session)
+    with contextlib.ExitStack() as clients, ModeServer(mode, *LEAN, *BARE) as server:
+        session = server.create()
+        clients.enter_context(ChannelsClient(session, session_id="").connect())
         Asked(server).wait("waiting")
         assert session.value("1 + 1") == "2"

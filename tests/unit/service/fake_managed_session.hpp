@@ -32,7 +32,11 @@ class FakeManagedSession : public ManagedSession {
     }
 
     const std::string& id() const override { return info_.id; }
-    SessionInfo info() const override { return info_; }
+    SessionInfo info() const override {
+        SessionInfo info = info_;
+        info.branch = branch;
+        return info;
+    }
     KernelState state() const override { return KernelState::kIdle; }
     void submit(protocol::Message, std::shared_ptr<ReplySink>) override {}
     void subscribe(OutputObserver*) override {}
@@ -83,7 +87,7 @@ class FakeManagedSession : public ManagedSession {
     std::shared_ptr<FamilyMember> family() const override { return member; }
     std::shared_ptr<sandbox::Sandbox> set_sandbox_aside() override {
         note("aside");
-        return nullptr;
+        return rest;
     }
     Status remove_leftovers(std::chrono::milliseconds) override {
         note("remove");
@@ -93,6 +97,8 @@ class FakeManagedSession : public ManagedSession {
     std::string kernel;
     std::size_t bytes = 0;                 // that pass
     std::shared_ptr<FamilyMember> member;  // null: alone
+    std::optional<BranchInfo> branch;
+    std::shared_ptr<sandbox::Sandbox> rest;  // what set_sandbox_aside() gives
     /// What start() and adopt() wait for; null: nothing.
     std::shared_ptr<Completion<bool>> starting;
     std::optional<Error> failure;    // of start() and adopt()

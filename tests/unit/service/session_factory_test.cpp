@@ -96,6 +96,50 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(
+    FactoryFixture,
+    "a branch shows what its parent shows, whatever is offered now",
+    "[service][factory]") {
+    std::optional<sandbox::Policy> branched;
+    factory = SessionFactory::create(
+        io,
+        config,
+        [this](std::string, sandbox::Policy policy) { return refuse(policy); },
+        [&](sandbox::Policy policy,
+            sandbox::BranchPlace) -> boost::asio::awaitable<Result<sandbox::Sandbox>> {
+            branched = std::move(policy);
+            co_return Error(ErrorCode::kUnavailable, "no");
+        });
+    KernelSpec former = *config->catalog.find("python");
+    former.read_only = {{"/store/former", "/opt/former"}};
+    former.images = {{"/images/former", "digest", "format"}};
+    auto catalog = std::make_shared<KernelCatalog>();
+    catalog->add(former);
+    KernelSpec gone = former;
+    gone.language = "gone";
+    gone.read_only = {{"/store/gone", "/opt/gone"}};
+    catalog->add(gone);
+    const auto parent = std::make_shared<FamilyMember>(3);
+    SessionFactory::Order order;
+    order.slot = 5;
+    order.options.environment = "nlp";  // which is not offered any more
+    order.seed.emplace();
+    order.seed->parent = parent;
+    order.seed->spec = former;
+    order.seed->catalog = catalog;
+    order.branch = BranchInfo{"ses_1", "ckp_1", {}};
+    std::optional<Status> done;
+    test::begin_wait(io, make(std::move(order)), done);
+    CHECK_FALSE(asked.has_value());
+    REQUIRE(branched.has_value());
+    CHECK(branched->host_uid == 1003);  // its family's
+    REQUIRE(branched->read_only.size() == 2);
+    CHECK(branched->read_only[0].target == "/opt/former");
+    CHECK(branched->read_only[1].target == "/opt/gone");
+    REQUIRE(branched->images.size() == 1);
+    CHECK(branched->images[0].root == "/images/former");
+}
+
+TEST_CASE_METHOD(
     FactoryFixture, "inputs need a directory of the operator's", "[service][factory]") {
     std::vector<InputFile> files(1);
     files[0].path = "a";

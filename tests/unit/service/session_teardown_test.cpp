@@ -138,6 +138,67 @@ TEST_CASE_METHOD(
     CHECK_FALSE(teardown->is_removing());
 }
 
+/// One without a process or a cgroup.
+SessionTeardown::SandboxPtr empty_sandbox() {
+    return std::make_shared<sandbox::Sandbox>(sandbox::Sandbox::take_over({}));
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "what stays for branches passes to another program", "[service][teardown]") {
+    const auto first = std::make_shared<FamilyMember>(0);
+    const auto middle = std::make_shared<FamilyMember>(first);
+    const FamilyMember last(middle);
+    const auto session = std::make_shared<FakeManagedSession>("middle", steps);
+    session->member = middle;
+    session->branch = BranchInfo{"first", "ckp_1", {}};
+    session->rest = empty_sandbox();
+    teardown->begin(places.entry(session, 3), {});
+    CHECK(teardown->find_work() == Steps{"middle (it ends, and its branches live)"});
+    poll();
+    CHECK(teardown->find_work().empty());
+    REQUIRE(teardown->staying().size() == 1);
+    CHECK(teardown->staying()[0].session_id == "middle");
+    CHECK(teardown->staying()[0].family == middle);
+    SharedParts shared;
+    CHECK(teardown->pass_on({first.get(), &last}, shared).empty());
+    CHECK(teardown->staying().size() == 1);
+    const auto passed = teardown->pass_on({first.get(), middle.get()}, shared);
+    REQUIRE(passed.size() == 1);
+    CHECK(passed[0].id == "middle");
+    CHECK(passed[0].parent == "first");
+    CHECK(passed[0].slot == 3);
+    CHECK_FALSE(passed[0].zygote.has_value());
+    CHECK(teardown->staying().empty());
+    steps.clear();
+    teardown->begin_shutdown();
+    teardown->finish();
+    CHECK(steps == Steps{"waited"});  // what has passed is not ended here
+}
+
+TEST_CASE_METHOD(
+    TeardownFixture, "what has passed stays for its branches, too", "[service][teardown]") {
+    const auto parent = std::make_shared<FamilyMember>(3);
+    auto branch = std::make_shared<FamilyMember>(parent);
+    const bool is_last = GENERATE(false, true);
+    if (is_last) {
+        branch.reset();  // it was on its way out when the program was replaced
+    }
+    teardown->go_on(
+        {"parent", "above", empty_sandbox(), parent},
+        std::move(*Claim<std::uint32_t>::take(places.slots, 3)));
+    CHECK(teardown->find_work().empty());
+    CHECK(teardown->staying().at(0).parent == "above");
+    CHECK(*wait(teardown->wait_until_gone("parent")));
+    CHECK(teardown->is_removing() == is_last);
+    CHECK(places.slots->contains(3));
+    branch.reset();
+    poll();
+    REQUIRE(attempts.size() == 1);
+    end_attempt(true);
+    CHECK(places.slots->empty());
+    CHECK(teardown->staying().empty());
+}
+
 TEST_CASE_METHOD(
     TeardownFixture, "the server's end does not wait for branches", "[service][teardown]") {
     const auto parent = std::make_shared<FamilyMember>(0);

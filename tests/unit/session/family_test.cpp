@@ -24,6 +24,8 @@ TEST_CASE("branches have the number of the first session and a depth of their ow
     const auto branch = std::make_shared<FamilyMember>(first);
     const auto deeper = std::make_shared<FamilyMember>(branch);
     const auto other = std::make_shared<FamilyMember>(first);
+    CHECK(deeper->parent() == branch.get());
+    CHECK(first->parent() == nullptr);
     CHECK(deeper->slot() == 7);
     CHECK(first->depth() == 0);
     CHECK(deeper->depth() == 2);

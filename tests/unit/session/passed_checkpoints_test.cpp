@@ -78,6 +78,10 @@ PassedCheckpoints any_checkpoints() {
     passed.blobs->file = any_end();
     passed.blobs->bytes = 12;
     passed.blobs->blobs = {{kDigest, {4096, 12}}};
+    passed.begun = std::make_shared<const Manifest>(any_manifest());
+    Manifest merged = any_manifest();
+    merged.files.erase("link");
+    passed.merge_base = std::make_shared<const Manifest>(std::move(merged));
     return passed;
 }
 
@@ -124,6 +128,10 @@ TEST_CASE("what passes of checkpoints comes as it went", "[session][passing]") {
     REQUIRE(after.blobs.has_value());
     CHECK(after.blobs->file.get() == contents);
     CHECK(after.blobs->blobs.at(kDigest).offset == 4096);
+    REQUIRE(after.begun);
+    CHECK(after.begun->files == any_manifest().files);
+    REQUIRE(after.merge_base);
+    CHECK(after.merge_base->files.size() == 2);
     CHECK(write(std::move(after)).text == text);
 }
 
@@ -135,6 +143,26 @@ TEST_CASE("a session without checkpoints passes none", "[session][passing]") {
     REQUIRE(read.has_value());
     CHECK(read.value().all.empty());
     CHECK_FALSE(read.value().blobs.has_value());
+    CHECK_FALSE(read.value().begun);
+    CHECK_FALSE(read.value().merge_base);
+}
+
+TEST_CASE("until the first merge its base is what a branch was made with", "[session][passing]") {
+    PassedCheckpoints passed;
+    passed.begun = std::make_shared<const Manifest>(any_manifest());
+    passed.merge_base = passed.begun;
+    Written written = write(std::move(passed));
+    CHECK(written.text.at("began").at("merged").is_null());
+    const auto read = read_checkpoints(written.text, std::move(written.ends));
+    REQUIRE(read.has_value());
+    CHECK(read.value().begun->files == any_manifest().files);
+    CHECK(read.value().merge_base == read.value().begun);
+}
+
+TEST_CASE("an older format says nothing of what a branch was made with", "[session][passing]") {
+    Written written = write({});
+    written.text.erase("began");
+    CHECK_FALSE(is_refused(std::move(written)));
 }
 
 TEST_CASE("as many checkpoints pass as a session has, and not one more", "[session][passing]") {
@@ -166,10 +194,18 @@ TEST_CASE("as many names of files pass as may, and not one more", "[session][pas
             manifest.files[std::to_string(i)] = {EntryKind::kDirectory, 0755, 0, 0, ""};
         }
         manifest.unkept["socket"] = Unkept::kKind;
+        const auto files = std::make_shared<const Manifest>(std::move(manifest));
         PassedCheckpoints passed;
         passed.all.push_back(one_checkpoint('1'));
-        passed.all[0].files = std::make_shared<const Manifest>(std::move(manifest));
+        passed.all[0].files = files;
         CHECK(is_refused(write(std::move(passed))) == (more > 0));
+        PassedCheckpoints branch;  // the same is counted once
+        branch.begun = branch.merge_base = files;
+        CHECK(is_refused(write(std::move(branch))) == (more > 0));
+        PassedCheckpoints merged;
+        merged.begun = std::make_shared<const Manifest>();
+        merged.merge_base = files;
+        CHECK(is_refused(write(std::move(merged))) == (more > 0));
     }
 }
 
@@ -245,6 +281,10 @@ TEST_CASE("values that no checkpoint has are refused", "[session][passing]") {
         {"/all/0/files/files/link/1", 010000},
         {"/all/0/files/files/link/3", -1},
         {"/all/0/files/files/link", json::array({0, 0, 0, 0})},
+        {"/began/files/files/link/1", 010000},
+        {"/began/files/files", {{"../x", file}}},
+        {"/began/merged/unkept/pipe", 5},
+        {"/began/merged/files", {{"/etc/passwd", file}}},
         {"/all/0/files/files", {{"", file}}},
         {"/all/0/files/files", {{"/etc/passwd", file}}},
         {"/all/0/files/files", {{"..", file}}},

@@ -2,6 +2,8 @@
 #include "kernel-manager/session/passing/passed_text.hpp"
 
 #include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/session/passing/passed_branch.hpp"
+#include "protocol/limits.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,7 +63,15 @@ PassedSessions any_sessions() {
     session.commands.push_back({{}, {}, {}, any_file()});
     session.commands.emplace_back();
     session.zygote = 0;
+    session.branch = {"ses_0", "ckp_1", "label"};
     passed.sessions.push_back(std::move(session));
+    PassedRemains remains;
+    remains.id = "ses_0";
+    remains.parent = "ses_00";
+    remains.slot = 3;
+    remains.sandbox = any_sandbox();
+    remains.zygote = 0;
+    passed.remains.push_back(std::move(remains));
     passed.zygotes.push_back(any_sandbox());
     passed.leases.push_back(std::make_shared<const UniqueFd>(any_file()));
     passed.catalogs.push_back(json::object({{"specs", json::array()}}));
@@ -78,15 +89,18 @@ void forget(PassedInterpreter& interpreter) {
     }
 }
 
+void forget(sandbox::PassedSandbox& sandbox) {
+    for (UniqueFd* fd : {&sandbox.pidfd, &sandbox.control, &sandbox.events, &sandbox.workspace}) {
+        (void)fd->release();
+    }
+}
+
 void forget(PassedSessions& passed) {
+    for (PassedRemains& remains : passed.remains) {
+        forget(remains.sandbox);
+    }
     for (PassedSession& session : passed.sessions) {
-        for (UniqueFd* fd :
-             {&session.sandbox.pidfd,
-              &session.sandbox.control,
-              &session.sandbox.events,
-              &session.sandbox.workspace}) {
-            (void)fd->release();
-        }
+        forget(session.sandbox);
         forget(session.interpreter);
         for (PassedInterpreter& interpreter : session.further) {
             forget(interpreter);
@@ -98,9 +112,7 @@ void forget(PassedSessions& passed) {
         }
     }
     for (sandbox::PassedSandbox& zygote : passed.zygotes) {
-        for (UniqueFd* fd : {&zygote.pidfd, &zygote.control, &zygote.events, &zygote.workspace}) {
-            (void)fd->release();
-        }
+        forget(zygote);
     }
     for (UniqueFd& fd : passed.front_fds) {
         (void)fd.release();
@@ -110,7 +122,7 @@ void forget(PassedSessions& passed) {
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
     const std::vector<int> numbers = descriptors_of(before);
-    CHECK(numbers.size() == 26);
+    CHECK(numbers.size() == 30);
     for (const int fd : numbers) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
@@ -143,6 +155,16 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
         CHECK(after.sessions[0].sandbox.cgroup.leaves.at(3) == "/a/c");
         CHECK(after.zygotes[0].isolation.controls[1].fix == "fix");
         CHECK(after.cgroups_named == 11);
+        REQUIRE(after.sessions[0].branch.has_value());
+        CHECK(after.sessions[0].branch->parent == "ses_0");
+        CHECK(after.sessions[0].branch->checkpoint == "ckp_1");
+        CHECK(after.sessions[0].branch->label == "label");
+        REQUIRE(after.remains.size() == 1);
+        CHECK(after.remains[0].id == "ses_0");
+        CHECK(after.remains[0].parent == "ses_00");
+        CHECK(after.remains[0].slot == 3);
+        CHECK(after.remains[0].zygote == 0);
+        CHECK(after.remains[0].sandbox.file_uid == 5);
     }
     for (std::size_t at = 0; at + 1 < numbers.size(); ++at) {
         CHECK(::fcntl(numbers[at], F_GETFD) < 0);
@@ -150,13 +172,17 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
 }
 
 TEST_CASE(
-    "an older format has no ends of commands or further interpreters, and no descriptors of front "
-    "ends",
+    "an older format has no ends of commands or further interpreters, no descriptors of front "
+    "ends, "
+    "and no families",
     "[session][passing]") {
     PassedSessions before = any_sessions();
+    before.remains.clear();
     json value = write_passed(before);
     value["sessions"][0].erase("commands");
     value["sessions"][0].erase("further");
+    value["sessions"][0].erase("branch");
+    value.erase("remains");
     const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
     value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
     before.sessions[0].commands.clear();
@@ -169,6 +195,8 @@ TEST_CASE(
     CHECK(read.value().sessions.at(0).commands.empty());
     CHECK(read.value().sessions.at(0).further.empty());
     CHECK(read.value().front_fds.empty());
+    CHECK_FALSE(read.value().sessions.at(0).branch.has_value());
+    CHECK(read.value().remains.empty());
 }
 
 TEST_CASE("what is not of the form is not taken", "[session][passing]") {
@@ -186,6 +214,78 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     }
     SECTION("a slot that is none") {
         session["slot"] = "four";
+    }
+    SECTION("a slot below all") {
+        session["slot"] = -1;
+    }
+    SECTION("a slot beyond all") {
+        session["slot"] = std::uint64_t{1} << 32U;
+    }
+    SECTION("a slot that is no whole number") {
+        session["slot"] = 4.5;
+    }
+    SECTION("a branch that is a text") {
+        session["branch"] = "ses_0";
+    }
+    SECTION("a branch of nothing") {
+        session["branch"].erase("parent");
+    }
+    SECTION("a branch of a session without a name") {
+        session["branch"]["parent"] = "";
+    }
+    SECTION("a branch of a session whose name is too long") {
+        session["branch"]["parent"] = std::string(kPassedIdBytesMax + 1, 's');
+    }
+    SECTION("a branch of a number") {
+        session["branch"]["parent"] = 5;
+    }
+    SECTION("a branch without a checkpoint") {
+        session["branch"]["checkpoint"] = json();
+    }
+    SECTION("a branch of a checkpoint whose name is too long") {
+        session["branch"]["checkpoint"] = std::string(kPassedIdBytesMax + 1, 'c');
+    }
+    SECTION("a branch whose label is too long") {
+        session["branch"]["label"] = std::string(limits::kCheckpointLabelBytesMax + 1, 'a');
+    }
+    SECTION("a branch whose label is empty") {
+        session["branch"]["label"] = "";
+    }
+    SECTION("a branch that says nothing of a label") {
+        session["branch"].erase("label");
+    }
+    SECTION("remains that are a number") {
+        value["remains"] = 3;
+    }
+    SECTION("remains that are an object") {
+        value["remains"] = json::object();
+    }
+    SECTION("remains of nobody") {
+        value["remains"][0].erase("id");
+    }
+    SECTION("remains whose name is empty") {
+        value["remains"][0]["id"] = "";
+    }
+    SECTION("remains whose parent is a number") {
+        value["remains"][0]["parent"] = 1;
+    }
+    SECTION("remains that say nothing of a parent") {
+        value["remains"][0].erase("parent");
+    }
+    SECTION("remains with a number that is none") {
+        value["remains"][0]["slot"] = -3;
+    }
+    SECTION("remains without a sandbox") {
+        value["remains"][0]["sandbox"] = json();
+    }
+    SECTION("remains whose pid 1 is not open") {
+        value["remains"][0]["sandbox"]["pidfd"] = 999'999;
+    }
+    SECTION("remains whose pid 1 is a standard stream") {
+        value["remains"][0]["sandbox"]["control"] = 2;
+    }
+    SECTION("remains of a zygote that is a text") {
+        value["remains"][0]["zygote"] = "0";
     }
     SECTION("a descriptor that is not open") {
         session["sandbox"]["pidfd"] = 999'999;
