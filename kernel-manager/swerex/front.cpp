@@ -225,6 +225,20 @@ Front::Answer Front::upload(http::Request& request, Session session) {
     co_return answer;
 }
 
+Status Front::go_on(const nlohmann::json& passed) {
+    BOOST_OUTCOME_TRY(PassedShells all, read_shells(passed));
+    for (auto& [id, named] : all) {
+        const auto session = service_.find(id);
+        for (auto& [name, one] : named) {
+            auto shell = session == nullptr ? nullptr : Shell::go_on(session, std::move(one));
+            if (shell != nullptr && shells_.claim(id, name)) {
+                shells_.keep(id, name, std::move(shell));
+            }
+        }
+    }
+    return ok();
+}
+
 Front::Answer Front::close(http::Request& /*request*/, Session session) {
     const std::string id = session->id();
     session.reset();

@@ -39,12 +39,21 @@ class Front : public session::SessionListener {
     void on_session_closed(const std::string& session_id) override {
         shells_.forget_session(session_id);
     }
-    /// What a shell has said and not told is here alone.
+    /// Who waits for a shell is told how its command has ended.
     std::optional<std::string> find_obstacle(const session::Session& session) const override {
-        return shells_.has_any(session.id())
-                   ? std::optional<std::string>("it has a shell of SWE-ReX's clients")
+        return shells_.is_any_busy(session.id())
+                   ? std::optional<std::string>("a shell of SWE-ReX's clients runs a command")
                    : std::nullopt;
     }
+
+    // --- the way of shells to another program in the server's process
+    bool has_shells(const session::Session& session) const { return shells_.has_any(session.id()); }
+    /// About what pass_on() passes.
+    std::size_t passed_bytes() const { return shells_.passed_bytes(); }
+    /// Precondition: no session has an obstacle.
+    nlohmann::json pass_on() const { return write_shells(shells_.pass_on()); }
+    /// When the sessions are there. kProtocol: not of the form; then there are none.
+    Status go_on(const nlohmann::json& passed);
 
  private:
     http::Handler with_session(Answer (Front::*member)(http::Request&, Session));

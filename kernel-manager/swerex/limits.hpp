@@ -7,11 +7,15 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 
 namespace cellkeep::swerex {
 
 /// Shells of one session: each has a terminal.
 inline constexpr std::size_t kShellsMax = process::kTerminalsMax;
+/// A shell's prompt is this and random bytes, in hexadecimal digits.
+inline constexpr std::string_view kPromptBegin = "REX";
+inline constexpr std::size_t kPromptSecretBytes = 12;
 /// A shell's name, a path, an encoding; one text that a shell is to wait for, and how many.
 inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kPathBytesMax = 4095;
@@ -30,6 +34,8 @@ inline constexpr std::size_t kFileBytesMax = 16ULL << 20U;
 inline constexpr std::chrono::milliseconds kTimeMax{std::chrono::hours(24)};
 inline constexpr std::chrono::milliseconds kFileTime{std::chrono::seconds(60)};
 inline constexpr std::chrono::milliseconds kStartTime{std::chrono::seconds(30)};
+/// What a shell passes to another program besides what it has said, about: names and numbers.
+inline constexpr std::size_t kPassedShellBytes = 512;
 /// Interrupts of one request.
 inline constexpr int kInterruptsMax = 20;
 

@@ -18,7 +18,6 @@ namespace cellkeep::swerex {
 
 namespace {
 
-constexpr std::size_t kPromptSecretBytes = 12;
 constexpr unsigned kShellRows = 50;
 constexpr unsigned kShellColumns = 200;
 
@@ -57,7 +56,7 @@ boost::asio::awaitable<Result<std::shared_ptr<Shell>>> Shell::start(Session sess
         co_return Error(ErrorCode::kUnavailable, "Processes are not offered here.");
     }
     BOOST_OUTCOME_CO_TRY(const std::string secret, secret_hex(kPromptSecretBytes));
-    const std::shared_ptr<Shell> shell(new Shell(session, "REX" + secret));
+    const std::shared_ptr<Shell> shell(new Shell(session, std::string(kPromptBegin) + secret));
     auto order = shell_order(shell->prompt_);
     const auto started = co_await table->start(std::move(order));
     if (started.has_error()) {
@@ -151,6 +150,29 @@ boost::asio::awaitable<ShellAnswer> Shell::wait(std::vector<std::string> expecte
         timer->expires_at(deadline);
         (void)co_await timer->async_wait(kAwait);
     }
+}
+
+std::size_t Shell::passed_bytes() const {
+    return said_.size() + kPassedShellBytes;
+}
+
+PassedShell Shell::pass_on() const {
+    return {command_->id(), prompt_, place_, said_, left_out_};
+}
+
+std::shared_ptr<Shell> Shell::go_on(Session session, PassedShell passed) {
+    process::CommandTable* const table = session->commands();
+    auto command = table == nullptr ? nullptr : table->find(passed.command);
+    const auto info = command == nullptr ? process::CommandInfo() : command->info();
+    if (!info.terminal || passed.place > info.output_bytes) {
+        return nullptr;
+    }
+    const std::shared_ptr<Shell> shell(new Shell(std::move(session), std::move(passed.prompt)));
+    shell->command_ = std::move(command);
+    shell->place_ = passed.place;
+    shell->said_ = std::move(passed.said);
+    shell->left_out_ = passed.left_out;
+    return shell;
 }
 
 void Shell::close() {

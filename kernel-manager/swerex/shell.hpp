@@ -8,6 +8,7 @@
 #include "kernel-manager/process/command.hpp"
 #include "kernel-manager/session/session.hpp"
 #include "kernel-manager/swerex/orders.hpp"
+#include "kernel-manager/swerex/passed_shells.hpp"
 #include "protocol/support/result.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -50,6 +51,14 @@ class Shell {
     bool busy() const { return busy_; }
     /// Ends it with all that it runs at its terminal.
     void close();
+
+    // --- its way to another program in the server's process
+    /// About what pass_on() passes.
+    std::size_t passed_bytes() const;
+    /// Precondition: it is not busy.
+    PassedShell pass_on() const;
+    /// Its session has its commands again. Null: it has none such.
+    static std::shared_ptr<Shell> go_on(Session session, PassedShell passed);
 
  private:
     Shell(Session session, std::string prompt)

@@ -56,4 +56,34 @@ bool Shells::has_any(const std::string& session_id) const {
            });
 }
 
+bool Shells::is_any_busy(const std::string& session_id) const {
+    const auto session = sessions_.find(session_id);
+    return session != sessions_.end() &&
+           std::any_of(session->second.begin(), session->second.end(), [](const auto& shell) {
+               return shell.second == nullptr || shell.second->busy();
+           });
+}
+
+std::size_t Shells::passed_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [session, shells] : sessions_) {
+        for (const auto& [name, shell] : shells) {
+            bytes += shell == nullptr ? 0 : shell->passed_bytes();
+        }
+    }
+    return bytes;
+}
+
+PassedShells Shells::pass_on() const {
+    PassedShells passed;
+    for (const auto& [session, shells] : sessions_) {
+        for (const auto& [name, shell] : shells) {
+            if (!shell->ended()) {
+                passed[session].emplace(name, shell->pass_on());
+            }
+        }
+    }
+    return passed;
+}
+
 }  // namespace cellkeep::swerex

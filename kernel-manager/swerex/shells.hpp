@@ -25,6 +25,13 @@ class Shells {
     void forget_session(const std::string& session_id);
     /// Shells that live, or are being started.
     bool has_any(const std::string& session_id) const;
+    /// One is being started, or runs a command for somebody who waits.
+    bool is_any_busy(const std::string& session_id) const;
+
+    // --- their way to another program in the server's process
+    std::size_t passed_bytes() const;
+    /// Those that live. Precondition: none is busy.
+    PassedShells pass_on() const;
 
  private:
     /// Null: it is being started.

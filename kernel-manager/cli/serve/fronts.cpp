@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/serve/fronts.hpp"
 
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/cli/upgrade/hand_over.hpp"
 #include "kernel-manager/cli/version.hpp"
 #include "kernel-manager/preview/passed_tokens.hpp"
 #include "kernel-manager/session/packages/package_installer.hpp"
@@ -19,6 +20,7 @@ namespace {
 /// In PassedSessions::fronts.
 constexpr const char* kPreviewTokensName = "preview_tokens";
 constexpr const char* kSandboxesName = "e2b_sandboxes";
+constexpr const char* kShellsName = "swe_rex_shells";
 
 /// Fails if the default kernel is none of this server's.
 Result<jupyter::RestConfig> rest_config(const ServePlan& plan, const session::Service& service) {
@@ -150,16 +152,21 @@ std::size_t Fronts::passed_bytes() {
         mcp_front_.names().pass_on(), mcp_endpoint_.pass_on(), rest_api_.documents().pass_on()};
     return nlohmann::json::to_cbor(names).size() + channels_.passed_bytes() +
            nlohmann::json::to_cbor(preview::write_tokens(previews_.tokens().all())).size() +
-           e2b_front_->passed_bytes();
+           e2b_front_->passed_bytes() + swerex_front_.passed_bytes();
 }
 
-std::optional<std::string> Fronts::find_newer_part(const session::Session& session) const {
-    if (previews_.has_tokens(session)) {
+std::optional<std::string> Fronts::find_newer_part(
+    const session::Session& session, int format) const {
+    if (format < kHandOverFormatOfSandboxes && previews_.has_tokens(session)) {
         return "it has preview tokens";
     }
-    return e2b_front_->is_sandbox(session)
-               ? std::optional<std::string>("it is a sandbox of E2B's clients")
-               : std::nullopt;
+    if (format < kHandOverFormatOfSandboxes && e2b_front_->is_sandbox(session)) {
+        return "it is a sandbox of E2B's clients";
+    }
+    if (format < kHandOverFormatOfShells && swerex_front_.has_shells(session)) {
+        return "it has a shell of SWE-ReX's clients";
+    }
+    return std::nullopt;
 }
 
 nlohmann::json Fronts::pass_on() {
@@ -170,10 +177,12 @@ nlohmann::json Fronts::pass_on() {
         {"jupyter_terminals", rest_api_.terminals().pass_on()},
         {"jupyter_places", channels_.pass_on()},
         {kPreviewTokensName, preview::write_tokens(previews_.tokens().all())},
-        {kSandboxesName, e2b_front_->pass_on()}};
+        {kSandboxesName, e2b_front_->pass_on()},
+        {kShellsName, swerex_front_.pass_on()}};
 }
 
-/// An older format has none of it. A session is more than what lets clients in: it goes on without.
+/// An older format has none of it. A session is more than what lets clients in, and than a shell:
+/// it goes on without.
 void Fronts::go_on_with_doors(const nlohmann::json& passed) {
     const auto complain = [](const Error& why) {
         log_event(LogLevel::kWarning, "session", {{"message", why.message()}});
@@ -191,6 +200,11 @@ void Fronts::go_on_with_doors(const nlohmann::json& passed) {
     }
     if (const auto sandboxes = passed.find(kSandboxesName); sandboxes != passed.end()) {
         if (const Status taken = e2b_front_->go_on(*sandboxes); taken.has_error()) {
+            complain(taken.error());
+        }
+    }
+    if (const auto shells = passed.find(kShellsName); shells != passed.end()) {
+        if (const Status taken = swerex_front_.go_on(*shells); taken.has_error()) {
             complain(taken.error());
         }
     }

@@ -63,9 +63,9 @@ class Fronts {
     /// Batches that have not finished, by their ids.
     std::vector<std::string> running_batches() const { return routes_.running_batches(); }
 
-    /// What the session has that only a program of kHandOverFormatOfSandboxes takes over; nullopt:
+    /// What the session has that a program which reads that format takes over none of; nullopt:
     /// nothing.
-    std::optional<std::string> find_newer_part(const session::Session& session) const;
+    std::optional<std::string> find_newer_part(const session::Session& session, int format) const;
 
     /// Asks the clients that a pause leaves connected to connect again later.
     void part() { channels_.part(); }
@@ -77,7 +77,8 @@ class Fronts {
     /// while they are there.
     nlohmann::json pass_on();
     /// Of another program, when its sessions are there. kProtocol for another form.
-    /// Of E2B's sandboxes and tokens of ports the log says if they are not of the form.
+    /// Of E2B's sandboxes, tokens of ports and SWE-ReX's shells the log says if they are not of the
+    /// form.
     Status go_on(const nlohmann::json& passed);
 
     /// Tells the clients of WebSockets that their kernels end, and ends the client sessions of MCP.

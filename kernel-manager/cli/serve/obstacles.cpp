@@ -27,8 +27,8 @@ std::optional<std::string> find_newer_part(
     if (format < kHandOverFormatOfLanguages) {
         part = service.find_newer_part(session.id());
     }
-    if (!part && format < kHandOverFormatOfSandboxes) {
-        part = fronts.find_newer_part(session);
+    if (!part) {
+        part = fronts.find_newer_part(session, format);
     }
     if (!part && format < kHandOverFormatOfFamilies && service.is_in_family(session.id())) {
         part = "it has branches, or is one";

@@ -29,7 +29,8 @@ from swerex.runtime.abstract import (
 )
 from swerex.runtime.remote import RemoteRuntime
 
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
+from upgrades import BARE, Asked
 
 SHELLS_MAX = 8  # kShellsMax in kernel-manager/swerex/limits.hpp
 Use = Callable[[RemoteRuntime], Coroutine[None, None, None]]
@@ -291,3 +292,19 @@ def test_wrong_keys_and_requests_are_refused(server: Server, tmp_path: Path) -> 
     assert sent.status_code == 200
     assert session.value("__import__('os').path.exists('/outside.txt')") == "False"
     assert session.delete() == 204
+
+
+def test_a_shell_goes_on_when_another_program_takes_the_servers_place() -> None:
+    with Server(*LEAN, *BARE) as server:
+
+        async def work(runtime: RemoteRuntime) -> None:
+            await shell(runtime)
+            await runtime.run_in_session(BashAction(command="x='a b'; cd /tmp"))
+            Asked(server).wait_until_served()
+            assert (await runtime.run_in_session(BashAction(command='echo "$x" $PWD'))).output == "a b /tmp\n"
+            with pytest.raises(SessionExistsError):
+                await shell(runtime)
+            with pytest.raises(SessionDoesNotExistError):
+                await runtime.run_in_session(BashAction(command="true", session="other"))
+
+        use(server, work)

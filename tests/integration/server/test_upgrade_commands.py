@@ -305,18 +305,6 @@ def test_a_program_that_takes_no_commands_waits_for_them(mode: str, place: Place
             place.put_program()
 
 
-def test_a_shell_of_swe_rex_is_waited_for(server: Server, session: Session) -> None:
-    path = f"/swe-rex/{session.info['id']}"
-    made = server.post(f"{path}/create_session", {"session": "default", "startup_source": []})
-    assert made.status_code == 200, made.text
-    asked = Asked(server)
-    why = "it has a shell of SWE-ReX's clients"
-    assert asked.wait("waiting")["for"] == [f"{session.info['id']} ({why})"]
-    assert server.post(f"{path}/close_session", {"session": "default"}).status_code == 200
-    asked.wait_until_served()
-    assert session.value("6 * 7") == "42"
-
-
 def test_a_flood_is_bounded_and_goes_on(server: Server, session: Session) -> None:
     process = start(session, "sh", "-c", "exec yes 0123456789")
     wait_until(

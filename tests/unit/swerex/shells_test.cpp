@@ -25,6 +25,8 @@ TEST_CASE(
     CHECK(shells.find("ses_3", "0") == nullptr);
     CHECK(shells.has_any("ses_1"));
     CHECK_FALSE(shells.has_any("ses_3"));
+    CHECK(shells.is_any_busy("ses_1"));
+    CHECK_FALSE(shells.is_any_busy("ses_3"));
     shells.forget("ses_1", "0");
     CHECK(shells.claim("ses_1", "one more"));
     shells.forget_session("ses_1");
