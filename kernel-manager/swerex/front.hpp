@@ -51,7 +51,7 @@ class Front : public session::SessionListener {
     /// About what pass_on() passes.
     std::size_t passed_bytes() const { return shells_.passed_bytes(); }
     /// Precondition: no session has an obstacle.
-    nlohmann::json pass_on() const { return write_shells(shells_.pass_on()); }
+    nlohmann::json pass_on() { return write_shells(shells_.pass_on()); }
     /// When the sessions are there. kProtocol: not of the form; then there are none.
     Status go_on(const nlohmann::json& passed);
 

@@ -74,9 +74,9 @@ std::size_t Shells::passed_bytes() const {
     return bytes;
 }
 
-PassedShells Shells::pass_on() const {
+PassedShells Shells::pass_on() {
     PassedShells passed;
-    for (const auto& [session, shells] : sessions_) {
+    for (const auto& [session, shells] : std::exchange(sessions_, {})) {
         for (const auto& [name, shell] : shells) {
             if (!shell->ended()) {
                 passed[session].emplace(name, shell->pass_on());

@@ -30,8 +30,9 @@ class Shells {
 
     // --- their way to another program in the server's process
     std::size_t passed_bytes() const;
-    /// Those that live. Precondition: none is busy.
-    PassedShells pass_on() const;
+    /// Those that live; here is none any more, so that no session is held. Precondition: none is
+    /// busy.
+    PassedShells pass_on();
 
  private:
     /// Null: it is being started.

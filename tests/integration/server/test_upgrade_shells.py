@@ -22,8 +22,8 @@ def server(mode: str, place: Place) -> Iterator[Server]:
         yield running
 
 
-def ask(session: Session, action: str, **body: object) -> requests.Response:
-    return session.server.post_apart(f"/swe-rex/{session.info['id']}/{action}", body)
+def ask(of: Session, action: str, **body: object) -> requests.Response:
+    return of.server.post_apart(f"/swe-rex/{of.info['id']}/{action}", body)
 
 
 def start(session: Session, name: str = "default") -> None:
@@ -48,6 +48,7 @@ def upgrade(server: Server) -> None:
 
 
 def test_shells_keep_their_state_and_their_names(server: Server, session: Session) -> None:
+    assert session.execute("a = 1")["status"] == "ok"
     for name in ("default", "the other"):
         start(session, name)
     assert say(session, "x='a b'; cd /tmp; export Y=1; f() { echo in f; }") == ""
@@ -56,6 +57,7 @@ def test_shells_keep_their_state_and_their_names(server: Server, session: Sessio
         upgrade(server)
         assert say(session, 'echo "$x" $PWD; f; sh -c \'echo $Y\'') == "a b /tmp\nin f\n1\n"
         assert say(session, "echo $x $PWD", "the other") == "2 /workspace\n"
+        assert session.value("a") == "1"
         assert "does not exist" in refusal(session, "true", "a third")
         assert "already exists" in ask(session, "create_session", session="default").text
         # They are bounded together with new ones.
