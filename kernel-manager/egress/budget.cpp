@@ -8,7 +8,8 @@ namespace {
 constexpr std::chrono::seconds kWindow{60};
 
 bool take(std::uint64_t& used, std::uint64_t most, std::uint64_t bytes) {
-    if (bytes > most - used) {
+    // Another program may have let through more than this one does.
+    if (used > most || bytes > most - used) {
         return false;
     }
     used += bytes;

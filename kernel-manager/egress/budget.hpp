@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 namespace cellkeep::egress {
 
@@ -23,9 +24,15 @@ class MinuteAllowance {
     /// False if this would be one too many; then it does not count.
     bool take(Clock::time_point now);
 
+    /// Those that may still count, the oldest first.
+    const std::deque<Clock::time_point>& recent() const { return recent_; }
+    void go_on(const std::vector<Clock::time_point>& recent) {
+        recent_.assign(recent.begin(), recent.end());
+    }
+
  private:
     std::size_t most_;
-    std::deque<Clock::time_point> recent_;  // at most most_
+    std::deque<Clock::time_point> recent_;  // at most most_, or what it went on with
 };
 
 class Budget {
@@ -46,6 +53,12 @@ class Budget {
     void count_request() { ++traffic_.requests; }
 
     const Traffic& traffic() const { return traffic_; }
+    const MinuteAllowance& requests() const { return requests_; }
+    /// What another program has counted.
+    void go_on(const Traffic& traffic, const std::vector<Clock::time_point>& requests) {
+        traffic_ = traffic;
+        requests_.go_on(requests);
+    }
 
  private:
     ProxyLimits most_;

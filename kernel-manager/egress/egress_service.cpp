@@ -76,7 +76,23 @@ struct EgressService::State {
     EgressConfig config;
     std::shared_ptr<Resolver> resolver;
     ProxyParts parts;
-    std::string trusted;  // PEM: by every session
+    std::string trusted;   // PEM: by every session
+    bool goes_on = false;  // sessions of the program before trust the authority
+
+    /// Null: it is not offered, or not as it is bound there.
+    const Secret* find(const SecretBinding& binding) const {
+        const auto found = std::find_if(
+            config.secrets.begin(), config.secrets.end(), [&binding](const Secret& secret) {
+                return secret.binding == binding;
+            });
+        return found == config.secrets.end() ? nullptr : &*found;
+    }
+    bool is_covered(const AllowedHost& entry) const {
+        return std::any_of(
+            config.ceiling.begin(), config.ceiling.end(), [&entry](const AllowedHost& most) {
+                return covers(most, entry);
+            });
+    }
 };
 
 EgressService::EgressService(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -99,8 +115,12 @@ Result<std::shared_ptr<EgressService>> EgressService::create(
     state->parts.dialer = std::make_shared<Dialer>(resolver, config.permitted);
     state->resolver = std::move(resolver);
     if (!config.secrets.empty()) {
-        BOOST_OUTCOME_TRY(auto authority, TlsAuthority::create());
-        state->parts.authority = std::move(authority);
+        state->goes_on = config.authority != nullptr;
+        state->parts.authority = config.authority;
+        if (!state->goes_on) {
+            BOOST_OUTCOME_TRY(auto authority, TlsAuthority::create());
+            state->parts.authority = std::move(authority);
+        }
         BOOST_OUTCOME_TRY(state->parts.client_context, make_client_context(config.certificates));
     }
     state->parts.limits = config.limits;
@@ -111,8 +131,7 @@ Result<std::shared_ptr<EgressService>> EgressService::create(
 }
 
 Status EgressService::check_allow(const std::vector<AllowedHost>& allow) const {
-    const auto& ceiling = state_->config.ceiling;
-    if (ceiling.empty()) {
+    if (state_->config.ceiling.empty()) {
         return forbid(
             "network: this server gives sessions no network",
             "Its operator must name hosts with --allow-egress.");
@@ -124,11 +143,7 @@ Status EgressService::check_allow(const std::vector<AllowedHost>& allow) const {
             "more than " + std::to_string(limits::kEgressAllowedHostsMax) + " entries");
     }
     for (const AllowedHost& entry : allow) {
-        const bool covered =
-            std::any_of(ceiling.begin(), ceiling.end(), [&entry](const AllowedHost& most) {
-                return covers(most, entry);
-            });
-        if (!covered) {
+        if (!state_->is_covered(entry)) {
             return forbid(
                 "network/allow: " + to_string(entry) + " is not among what the operator allows",
                 "Ask for less, or have it added with --allow-egress.");
@@ -176,10 +191,8 @@ Result<EgressService::Opened> EgressService::open(
     opened.environment = proxy_environment();
     std::vector<Secret> secrets;
     for (const SecretBinding& binding : policy.secrets) {
-        for (const Secret& secret : state_->config.secrets) {
-            if (secret.binding == binding) {
-                secrets.push_back(secret);
-            }
+        if (const Secret* const secret = state_->find(binding)) {
+            secrets.push_back(*secret);
         }
         // Means nothing anywhere: only its place in a header counts.
         BOOST_OUTCOME_TRY(const std::string random, secret_hex(kPlaceholderBytes));
@@ -196,6 +209,42 @@ Result<EgressService::Opened> EgressService::open(
             state_->parts,
             std::move(listener)));
     return opened;
+}
+
+Result<EgressService::GoingOn> EgressService::go_on(
+    const std::string& session_id, PassedProxy passed) {
+    GoingOn going;
+    NetworkPolicy& policy = passed.policy;
+    std::erase_if(policy.allow, [&](const AllowedHost& entry) {
+        const bool covered = state_->is_covered(entry);
+        if (!covered) {
+            going.withdrawn.push_back(to_string(entry));
+        }
+        return !covered;
+    });
+    std::vector<Secret> secrets;
+    std::erase_if(policy.secrets, [&](const SecretBinding& binding) {
+        const Secret* const secret = state_->goes_on ? state_->find(binding) : nullptr;
+        if (secret == nullptr) {
+            going.withdrawn.push_back("the secret " + binding.name);
+        } else {
+            secrets.push_back(*secret);
+        }
+        return secret == nullptr;
+    });
+    BOOST_OUTCOME_TRY(
+        going.proxy,
+        SessionProxy::go_on(
+            state_->io, session_id, std::move(passed), std::move(secrets), state_->parts));
+    return going;
+}
+
+Result<std::optional<TlsAuthority::Passed>> EgressService::pass_on() const {
+    if (!state_->parts.authority) {
+        return std::optional<TlsAuthority::Passed>();
+    }
+    BOOST_OUTCOME_TRY(auto passed, state_->parts.authority->pass_on());
+    return std::optional(std::move(passed));
 }
 
 Result<Bundle> EgressService::make_bundle(

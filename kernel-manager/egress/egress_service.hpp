@@ -9,8 +9,10 @@
 #include "kernel-manager/egress/dial/resolver.hpp"
 #include "kernel-manager/egress/limits.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/egress/passing/passed_proxy.hpp"
 #include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
+#include "kernel-manager/egress/tls/tls_authority.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +43,9 @@ struct EgressConfig {
     std::string directory;     // where bundles for sessions are written; made if missing
     ProxyLimits limits;
     EgressLog log;
+    /// That another program in this process has left, which its sessions with secrets trust; null:
+    /// one is made.
+    std::shared_ptr<TlsAuthority> authority = nullptr;
 };
 
 /// Where a session's proxy listens and its certificates are, inside.
@@ -88,6 +94,17 @@ class EgressService {
     };
     /// policy: as granted.
     Result<Opened> open(const std::string& session_id, NetworkPolicy policy, UniqueFd listener);
+
+    // --- the way to another program in the server's process
+    /// A session's proxy as the program before has left it, as far as this server's operator allows
+    /// it: hosts that are not, and secrets that are not offered as they were, are taken away.
+    struct GoingOn {
+        std::shared_ptr<SessionProxy> proxy;
+        std::vector<std::string> withdrawn;  // by their names, for people
+    };
+    Result<GoingOn> go_on(const std::string& session_id, PassedProxy passed);
+    /// What sessions with secrets trust; nothing without secrets.
+    Result<std::optional<TlsAuthority::Passed>> pass_on() const;
 
     /// The file to show, read-only, at kBundleInside: the certificates that programs in a session
     /// trust; with secrets also this server's own authority's. kSystem.

@@ -18,6 +18,9 @@ inline constexpr std::size_t kLookupsPerSessionMax = 8;
 /// For the client to close its side when everything has been said.
 inline constexpr std::chrono::seconds kGoodbyeTimeout{5};
 
+/// Of a tunnel, and of each way through it: what has been read and is not yet written.
+inline constexpr std::size_t kRelayBytesMax = 32ULL << 10U;
+
 struct ProxyLimits {
     std::size_t connections_max = limits::kEgressConnectionsMax;
     std::size_t head_bytes_max = limits::kEgressHeadBytesMax;

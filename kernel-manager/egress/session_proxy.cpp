@@ -2,6 +2,7 @@
 #include "kernel-manager/egress/session_proxy.hpp"
 
 #include "kernel-manager/egress/connection/connection.hpp"
+#include "kernel-manager/egress/stream.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -10,10 +11,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace cellkeep::egress {
@@ -29,10 +30,21 @@ constexpr std::size_t kRefusedAtOnceMax = 16;
 /// Pause after accept(2) failed for lack of descriptors or memory.
 constexpr std::chrono::milliseconds kAcceptBackoff{100};
 
-bool is_listening(int fd) {
-    int listening = 0;
-    socklen_t bytes = sizeof listening;
-    return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &bytes) == 0 && listening != 0;
+/// Of a connected TCP socket.
+Result<tcp::socket> adopt(asio::io_context& io, UniqueFd fd) {
+    sockaddr_storage own{};
+    socklen_t bytes = sizeof own;
+    if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &bytes) != 0) {
+        return Error::from_errno(errno, "getsockname");
+    }
+    tcp::socket socket(io);
+    boost::system::error_code error;
+    (void)socket.assign(own.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), fd.get(), error);
+    if (error) {
+        return Error(ErrorCode::kSystem, "egress: watch a connection: " + error.message());
+    }
+    (void)fd.release();
+    return socket;
 }
 
 }  // namespace
@@ -85,38 +97,61 @@ Result<std::shared_ptr<SessionProxy>> SessionProxy::open(
     std::vector<Secret> secrets,
     ProxyParts parts,
     UniqueFd listener) {
-    if (!listener || !is_listening(listener.get())) {
-        return Error(ErrorCode::kSystem, "egress: the sandbox gave no listening socket");
-    }
     std::shared_ptr<SessionProxy> proxy(new SessionProxy(
         io, std::move(session_id), std::move(policy), std::move(secrets), std::move(parts)));
+    BOOST_OUTCOME_TRY(proxy->listen(std::move(listener)));
+    return proxy;
+}
+
+Status SessionProxy::listen(UniqueFd listener) {
+    if (!listener || !is_listening(listener)) {
+        return Error(ErrorCode::kSystem, "egress: the sandbox gave no listening socket");
+    }
     boost::system::error_code error;
-    (void)proxy->acceptor_.assign(tcp::v4(), listener.get(), error);
+    (void)acceptor_.assign(tcp::v4(), listener.get(), error);
+    if (!error) {
+        (void)listener.release();
+        (void)acceptor_.native_non_blocking(true, error);
+    }
     if (error) {
         return Error(ErrorCode::kSystem, "egress: watch the listener: " + error.message());
     }
-    (void)listener.release();
     asio::co_spawn(
-        io, [proxy] { return proxy->accept_loop(); }, asio::detached);
-    return proxy;
+        io_, [self = shared_from_this()] { return self->accept_loop(); }, asio::detached);
+    return ok();
 }
 
 asio::awaitable<void> SessionProxy::accept_loop() {
     asio::steady_timer backoff(io_);
     while (acceptor_.is_open()) {
-        auto [error, socket] = co_await acceptor_.async_accept(kAwait);
-        if (error == asio::error::operation_aborted) {
-            continue;  // close() closed the acceptor
+        // What has been accepted is served in the same turn: so what waits in the listener, and
+        // nothing else, can go to another program with it.
+        auto [error] = co_await acceptor_.async_wait(tcp::acceptor::wait_read, kAwait);
+        if (error == asio::error::operation_aborted || !acceptor_.is_open()) {
+            continue;  // close() closed the acceptor, or it was given away
         }
-        if (error) {
+        if (error || !accept_one()) {
             backoff.expires_after(kAcceptBackoff);
             (void)co_await backoff.async_wait(kAwait);  // Ignored: short is fine too.
-            continue;
         }
-        // Ignored: cannot fail on an open descriptor (fcntl(2)).
-        (void)::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-        take(std::move(socket));
     }
+}
+
+/// False if there is no place for another one.
+bool SessionProxy::accept_one() {
+    UniqueFd accepted(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!accepted) {
+        return errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
+    }
+    tcp::socket socket(io_);
+    boost::system::error_code error;
+    (void)socket.assign(tcp::v4(), accepted.get(), error);
+    if (error) {
+        return false;
+    }
+    (void)accepted.release();
+    take(std::move(socket));
+    return true;
 }
 
 void SessionProxy::take(tcp::socket socket) {
@@ -164,6 +199,91 @@ void SessionProxy::close() {
         last.reason = Reason::kSessionEnded;
         record(std::move(last));
     }
+}
+
+Result<std::shared_ptr<SessionProxy>> SessionProxy::go_on(
+    asio::io_context& io,
+    std::string session_id,
+    PassedProxy passed,
+    std::vector<Secret> secrets,
+    ProxyParts parts) {
+    std::shared_ptr<SessionProxy> proxy(new SessionProxy(
+        io, std::move(session_id), std::move(passed.policy), std::move(secrets), std::move(parts)));
+    proxy->budget_.go_on(passed.traffic, passed.requests);
+    proxy->refusals_logged_.go_on(passed.refusals);
+    proxy->suppressed_ = passed.suppressed;
+    Status going = proxy->listen(std::move(passed.listener));
+    for (PassedConnection& connection : passed.connections) {
+        if (going.has_value()) {
+            going = proxy->go_on_with(std::move(connection));
+        }
+    }
+    if (going.has_error()) {
+        proxy->close();
+        return std::move(going).error();
+    }
+    return proxy;
+}
+
+Status SessionProxy::go_on_with(PassedConnection passed) {
+    BOOST_OUTCOME_TRY(auto client, adopt(io_, std::move(passed.client)));
+    const auto connection = std::make_shared<ProxyConnection>(
+        shared_from_this(), std::move(client), ProxyAdmission::kServe);
+    connections_.insert(connection.get());
+    if (!passed.tunnel) {
+        connection->start();
+        return ok();
+    }
+    BOOST_OUTCOME_TRY(auto socket, adopt(io_, std::move(passed.host)));
+    const Authority target = passed.tunnel->target;
+    const bool reached = parts_.dialer->may_reach(passed.tunnel->address);
+    connection->go_on(std::make_unique<SocketStream>(std::move(socket)), *std::move(passed.tunnel));
+    if (!reached) {
+        connection->stop(Reason::kAddressRefused);
+    } else if (!allows(policy_, target.host.text, target.port)) {
+        connection->stop(Reason::kPolicyChanged);
+    }
+    return ok();
+}
+
+bool SessionProxy::is_at_rest() const {
+    return std::all_of(
+        connections_.begin(), connections_.end(), [](const ProxyConnection* connection) {
+            return connection->is_at_rest();
+        });
+}
+
+std::size_t SessionProxy::passed_bytes() const {
+    const std::size_t moments =
+        budget_.requests().recent().size() + refusals_logged_.recent().size();
+    std::size_t bytes = (1 + policy_.allow.size() + policy_.secrets.size() + connections_.size()) *
+                            kPassedProxyBytes +
+                        moments * kPassedMomentBytes;
+    for (const ProxyConnection* connection : connections_) {
+        bytes += connection->held();
+    }
+    return bytes;
+}
+
+PassedProxy SessionProxy::pass_on() {
+    closed_ = true;
+    PassedProxy passed;
+    passed.policy = policy_;
+    passed.traffic = budget_.traffic();
+    const auto& requests = budget_.requests().recent();
+    passed.requests.assign(requests.begin(), requests.end());
+    const auto& refusals = refusals_logged_.recent();
+    passed.refusals.assign(refusals.begin(), refusals.end());
+    passed.suppressed = suppressed_;
+    for (ProxyConnection* connection : std::vector(connections_.begin(), connections_.end())) {
+        if (auto one = connection->pass_on()) {
+            passed.connections.push_back(*std::move(one));
+        }
+    }
+    boost::system::error_code error;
+    const int listener = acceptor_.release(error);
+    passed.listener = error ? UniqueFd() : UniqueFd(listener);
+    return passed;
 }
 
 void SessionProxy::record(EgressRecord record) {

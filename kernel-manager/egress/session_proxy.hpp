@@ -11,6 +11,7 @@
 #include "kernel-manager/egress/egress_refusal.hpp"
 #include "kernel-manager/egress/limits.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/egress/passing/passed_proxy.hpp"
 #include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/target.hpp"
 #include "kernel-manager/egress/tls/tls_authority.hpp"
@@ -22,6 +23,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -84,6 +86,23 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
     /// Ends everything. Idempotent.
     void close();
 
+    // --- its way to another program in the server's process
+    /// In place of open(), of one that another program has left. Tunnels to what is not allowed any
+    /// more end at once. kSystem.
+    static Result<std::shared_ptr<SessionProxy>> go_on(
+        boost::asio::io_context& io,
+        std::string session_id,
+        PassedProxy passed,
+        std::vector<Secret> secrets,
+        ProxyParts parts);
+    /// No request is under way: connections wait for one, or carry the bytes of tunnels.
+    bool is_at_rest() const;
+    /// About how many bytes of values pass_on() gives.
+    std::size_t passed_bytes() const;
+    /// What another program goes on with; nothing is served here any more. What comes to the
+    /// listener waits. Connections that end here, with TLS, are closed. Precondition: is_at_rest().
+    PassedProxy pass_on();
+
     // --- for its connections
     boost::asio::io_context& io() { return io_; }
     const std::string& session_id() const { return session_id_; }
@@ -104,8 +123,11 @@ class SessionProxy : public std::enable_shared_from_this<SessionProxy> {
         NetworkPolicy policy,
         std::vector<Secret> secrets,
         ProxyParts parts);
+    Status listen(UniqueFd listener);
     boost::asio::awaitable<void> accept_loop();
+    bool accept_one();
     void take(boost::asio::ip::tcp::socket socket);
+    Status go_on_with(PassedConnection passed);
 
     boost::asio::io_context& io_;
     std::string session_id_;

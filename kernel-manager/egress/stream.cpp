@@ -13,11 +13,11 @@ namespace cellkeep::egress {
 
 namespace asio = boost::asio;
 
-namespace {}  // namespace
-
 SocketStream::SocketStream(Socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;  // Ignored: without it answers are merely slower.
     (void)socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    // Ignored: cannot fail on an open descriptor (ioctl(2)).
+    (void)socket_.non_blocking(true, ignored);
 }
 
 asio::awaitable<Stream::Got> SocketStream::read_some(asio::mutable_buffer where) {
@@ -29,6 +29,34 @@ asio::awaitable<boost::system::error_code> SocketStream::write(std::string_view 
     auto [error, bytes] =
         co_await asio::async_write(socket_, asio::buffer(text.data(), text.size()), kAwait);
     co_return error;
+}
+
+asio::awaitable<boost::system::error_code> SocketStream::wait_readable() {
+    auto [error] = co_await socket_.async_wait(Socket::wait_read, kAwait);
+    co_return error;
+}
+
+asio::awaitable<boost::system::error_code> SocketStream::wait_writable() {
+    auto [error] = co_await socket_.async_wait(Socket::wait_write, kAwait);
+    co_return error;
+}
+
+Stream::Got SocketStream::read_now(asio::mutable_buffer where) {
+    Got got;
+    got.bytes = socket_.read_some(where, got.error);
+    return got;
+}
+
+Stream::Got SocketStream::write_now(std::string_view text) {
+    Got put;
+    put.bytes = socket_.write_some(asio::buffer(text.data(), text.size()), put.error);
+    return put;
+}
+
+UniqueFd SocketStream::give_away() {
+    boost::system::error_code error;
+    const int fd = socket_.release(error);
+    return error ? UniqueFd() : UniqueFd(fd);
 }
 
 void SocketStream::end_sending() {

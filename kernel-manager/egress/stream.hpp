@@ -4,6 +4,8 @@
 // outlive its operations; at most one read and one write at a time. io_context thread only.
 #pragma once
 
+#include "protocol/support/unique_fd.hpp"
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -36,6 +38,8 @@ class Stream {
     virtual void cancel() = 0;
     /// At once; what waits ends with an error.
     virtual void close() = 0;
+    /// For poll(2) and ioctl(2); it stays this stream's.
+    virtual int handle() = 0;
 };
 
 class SocketStream final : public Stream {
@@ -50,10 +54,18 @@ class SocketStream final : public Stream {
     void cancel() override;
     void close() override;
 
-    /// For poll(2); it stays this stream's.
-    int handle() { return socket_.native_handle(); }
+    /// Until there is something to read, the end and a failure included. Takes nothing of it.
+    boost::asio::awaitable<boost::system::error_code> wait_readable();
+    boost::asio::awaitable<boost::system::error_code> wait_writable();
+    /// What is there, and what there is room for, now; would_block if that is nothing.
+    Got read_now(boost::asio::mutable_buffer where);
+    Got write_now(std::string_view text);
+
+    int handle() override { return socket_.native_handle(); }
     /// For a stream on top of it; afterwards this one is only good for being destroyed.
     Socket release() { return std::move(socket_); }
+    /// The socket, open as it is. What waits ends with an error; nothing of it is sent or read.
+    UniqueFd give_away();
 
  private:
     Socket socket_;

@@ -3,6 +3,8 @@
 
 #include "kernel-manager/egress/tls/tls_stream.hpp"
 
+#include <sys/ioctl.h>
+
 #include <utility>
 
 namespace cellkeep::egress {
@@ -27,6 +29,34 @@ asio::awaitable<Stream::Got> ClientSide::read() {
     co_return got;
 }
 
+bool ClientSide::has_unread() const {
+    int bytes = 0;
+    return ::ioctl(stream_->handle(), FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+/// In the clear nothing has been taken of what comes while it waits: so the socket alone is the
+/// whole connection then.
+asio::awaitable<Stream::Got> ClientSide::read_first() {
+    if (state_.tunnel) {
+        state_.idle = true;
+        const Stream::Got got = co_await read();
+        state_.idle = false;
+        co_return got;
+    }
+    auto& plain = static_cast<SocketStream&>(*stream_);
+    Stream::Got got{asio::error::would_block, 0};
+    while (got.error == asio::error::would_block) {
+        state_.idle = true;
+        const boost::system::error_code failed = co_await plain.wait_readable();
+        state_.idle = false;
+        got = failed ? Stream::Got{failed, 0} : plain.read_now(asio::buffer(buffer_));
+    }
+    if (!got.error) {
+        input_.append(buffer_.data(), got.bytes);
+    }
+    co_return got;
+}
+
 Step ClientSide::read_head(MessageReader& reader) {
     Watchdog& watchdog = state_.watchdog;
     const ProxyLimits& limits = state_.limits();
@@ -34,7 +64,12 @@ Step ClientSide::read_head(MessageReader& reader) {
     while (!reader.head_done()) {
         if (input_.empty()) {
             const bool first = !reader.fed();
-            const Stream::Got got = co_await read();
+            Stream::Got got;
+            if (first) {
+                got = co_await read_first();
+            } else {
+                got = co_await read();
+            }
             if (got.error) {
                 const Reason late = first ? Reason::kIdleTimeout : Reason::kHeadTimeout;
                 co_return state_.explain(

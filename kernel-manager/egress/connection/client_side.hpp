@@ -30,6 +30,8 @@ class ClientSide {
     std::string& input() { return input_; }
     /// Appends one read to input().
     boost::asio::awaitable<Stream::Got> read();
+    /// Whether the client has said something that has not been read.
+    bool has_unread() const;
     /// Reads the head of one request; what comes after it stays in input().
     Step read_head(MessageReader& reader);
     /// Speaks TLS from now on, as a server. input() is the client's ClientHello.
@@ -40,7 +42,10 @@ class ClientSide {
     boost::asio::awaitable<void> linger();
 
  private:
-    static constexpr std::size_t kReadBytes = 32ULL << 10U;
+    static constexpr std::size_t kReadBytes = kRelayBytesMax;
+
+    /// As read(), of a request's first bytes.
+    boost::asio::awaitable<Stream::Got> read_first();
 
     ConnectionState& state_;
     std::unique_ptr<Stream> stream_;

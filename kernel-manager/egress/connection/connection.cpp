@@ -2,8 +2,10 @@
 #include "kernel-manager/egress/connection/connection.hpp"
 
 #include "kernel-manager/egress/connection/exchange.hpp"
+#include "kernel-manager/egress/connection/relay.hpp"
 #include "kernel-manager/egress/connection/tunnel.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
+#include "kernel-manager/egress/tls/tls_stream.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,6 +17,12 @@
 namespace cellkeep::egress {
 
 namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kEstablishedStatus = 200;
+
+}  // namespace
 
 ProxyConnection::ProxyConnection(
     std::shared_ptr<SessionProxy> owner, asio::ip::tcp::socket socket, ProxyAdmission admission)
@@ -52,12 +60,81 @@ asio::awaitable<void> ProxyConnection::run() {
             next = co_await serve_one();
         }
     }
+    co_await end();
+}
+
+asio::awaitable<void> ProxyConnection::end() {
     state_.watchdog.arm(state_.limits().goodbye_timeout);
     if (!state_.stopped && state_.tunnel) {
         co_await client_.stream().finish();
     }
     state_.watchdog.stop();
     client_.stream().close();
+}
+
+void ProxyConnection::go_on(std::unique_ptr<SocketStream> host, PassedTunnel tunnel) {
+    EgressRecord record;
+    record.method = "CONNECT";
+    record.target = tunnel.target;
+    record.address = tunnel.address;
+    record.server_name = tunnel.server_name;
+    record.status = kEstablishedStatus;
+    record.bytes_up = tunnel.bytes_up;
+    record.bytes_down = tunnel.bytes_down;
+    state_.record.go_on(std::move(record), tunnel.began_at);
+    state_.target = tunnel.target;
+    state_.answered = true;
+    upstream_.go_on(std::move(host));
+    asio::co_spawn(
+        state_.owner->io(),
+        [self = shared_from_this(), tunnel = std::move(tunnel)]() mutable {
+            return self->carry_on(std::move(tunnel));
+        },
+        asio::detached);
+}
+
+asio::awaitable<void> ProxyConnection::carry_on(PassedTunnel tunnel) {
+    Relay relay(
+        state_,
+        {static_cast<SocketStream&>(client_.stream()), client_.buffer()},
+        {static_cast<SocketStream&>(upstream_.stream()), upstream_.buffer()});
+    relay.go_on(tunnel);
+    co_await relay.run();
+    co_await end();
+}
+
+bool ProxyConnection::is_at_rest() const {
+    if (state_.stopped) {
+        return false;  // its record is not written yet
+    }
+    // What a TLS library has read cannot pass: so what has come is answered first.
+    return state_.relay != nullptr || (state_.idle && !(state_.tunnel && client_.has_unread()));
+}
+
+std::size_t ProxyConnection::held() const {
+    return state_.relay != nullptr ? state_.relay->held() : 0;
+}
+
+std::optional<PassedConnection> ProxyConnection::pass_on() {
+    if (state_.tunnel) {
+        // The keys are in the library. Its wait ends as with a client that has gone, and the client
+        // hears the end as TLS says it.
+        static_cast<TlsStream&>(client_.stream()).expect_no_goodbye();
+        client_.stream().cancel();
+        return std::nullopt;
+    }
+    PassedConnection passed;
+    passed.client = static_cast<SocketStream&>(client_.stream()).give_away();
+    if (state_.relay != nullptr) {
+        passed.host = static_cast<SocketStream&>(upstream_.stream()).give_away();
+    }
+    if (!passed.client || (state_.relay != nullptr && !passed.host)) {
+        return std::nullopt;  // it has just ended
+    }
+    if (state_.relay != nullptr) {
+        passed.tunnel = state_.relay->pass_on();
+    }
+    return passed;
 }
 
 asio::awaitable<void> ProxyConnection::refuse_connection() {
@@ -130,6 +207,10 @@ asio::awaitable<Next> ProxyConnection::serve_one() {
         }
         EgressRefusal refusal = charge().value_or(head.error());
         co_return co_await refuse(nullptr, std::move(refusal));
+    }
+    if (state_.owner->closed()) {
+        state_.record.drop();  // nobody answers any more: it has not happened
+        co_return Next::kClose;
     }
     const auto request = admit(reader);
     if (request.has_error()) {

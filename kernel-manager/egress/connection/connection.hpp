@@ -11,11 +11,14 @@
 #include "kernel-manager/egress/connection/upstream.hpp"
 #include "kernel-manager/egress/message/message_reader.hpp"
 #include "kernel-manager/egress/message/proxy_request.hpp"
+#include "kernel-manager/egress/passing/passed_proxy.hpp"
 #include "kernel-manager/egress/session_proxy.hpp"
+#include "kernel-manager/egress/stream.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -41,8 +44,21 @@ class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
     /// Ends it now.
     void stop(Reason why);
 
+    // --- its way to another program in the server's process
+    /// In place of start(), of a tunnel that another program has left.
+    void go_on(std::unique_ptr<SocketStream> host, PassedTunnel tunnel);
+    /// It waits for a request, or only carries bytes.
+    bool is_at_rest() const;
+    /// What it has read and not yet written.
+    std::size_t held() const;
+    /// What another program goes on with; it ends here, and nobody hears of that. Nothing: it
+    /// cannot pass, and ends for its client, too. Precondition: is_at_rest().
+    std::optional<PassedConnection> pass_on();
+
  private:
     boost::asio::awaitable<void> run();
+    boost::asio::awaitable<void> carry_on(PassedTunnel tunnel);
+    boost::asio::awaitable<void> end();
     boost::asio::awaitable<void> refuse_connection();
     boost::asio::awaitable<Next> serve_one();
     /// One request of the minute's, also for what is answered without having been understood. A

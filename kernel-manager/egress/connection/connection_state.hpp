@@ -24,6 +24,8 @@ enum class Next { kKeepAlive, kClose };
 /// One step of a request. The value says nothing: the step succeeded.
 using Step = boost::asio::awaitable<Allowed<bool>>;
 
+class Relay;
+
 struct ConnectionState {
     explicit ConnectionState(std::shared_ptr<SessionProxy> proxy)
         : owner(std::move(proxy)), watchdog(owner->io().get_executor()), record(*owner) {}
@@ -50,7 +52,9 @@ struct ConnectionState {
     std::optional<Authority> target;  // where the present request goes, if it was allowed to
     std::optional<Authority> tunnel;  // that ends here: requests inside it are in origin form
     std::optional<Reason> stopped;
-    bool answered = false;  // something of an answer has gone to the client
+    bool answered = false;   // something of an answer has gone to the client
+    bool idle = false;       // it waits for the first byte of a request
+    Relay* relay = nullptr;  // it carries bytes, and does nothing else
 };
 
 }  // namespace cellkeep::egress

@@ -10,6 +10,12 @@ void RequestRecord::begin() {
     open_ = true;
 }
 
+void RequestRecord::go_on(EgressRecord fields, std::chrono::steady_clock::time_point began_at) {
+    fields_ = std::move(fields);
+    began_at_ = began_at;
+    open_ = true;
+}
+
 void RequestRecord::finish(Reason reason) {
     if (!std::exchange(open_, false)) {
         return;

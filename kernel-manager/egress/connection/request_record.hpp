@@ -24,6 +24,9 @@ class RequestRecord {
     /// Gives the record to the owner. Does nothing if it has been given or dropped.
     void finish(Reason reason);
     EgressRecord& fields() { return fields_; }
+    std::chrono::steady_clock::time_point began_at() const { return began_at_; }
+    /// In place of begin() and start_clock(), of a request that another program has begun.
+    void go_on(EgressRecord fields, std::chrono::steady_clock::time_point began_at);
 
  private:
     SessionProxy& owner_;

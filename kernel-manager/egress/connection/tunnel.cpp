@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/egress/connection/tunnel.hpp"
 
+#include "kernel-manager/egress/connection/relay.hpp"
 #include "kernel-manager/egress/secrets/secret.hpp"
 #include "kernel-manager/egress/tls/client_hello.hpp"
-
-#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <string>
 #include <string_view>
@@ -135,48 +134,12 @@ asio::awaitable<Next> Tunnel::terminate() {
 }
 
 asio::awaitable<void> Tunnel::relay() {
-    using asio::experimental::awaitable_operators::operator&&;
-    state_.watchdog.arm(state_.limits().idle_timeout);
-    Stream& client = client_.stream();
-    Stream& host = upstream_.stream();
-    co_await (
-        pump(client, host, client_.buffer(), /*up=*/true) &&
-        pump(host, client, upstream_.buffer(), /*up=*/false));
-    state_.record.finish(state_.stopped.value_or(Reason::kAllowed));
-}
-
-asio::awaitable<void> Tunnel::pump(Stream& from, Stream& to, asio::mutable_buffer buffer, bool up) {
-    const auto* bytes = static_cast<const char*>(buffer.data());
-    while (true) {
-        const Stream::Got got = co_await from.read_some(buffer);
-        if (got.error == asio::error::eof) {
-            to.end_sending();
-            co_return;
-        }
-        if (got.error) {
-            stop(state_.watchdog.expired() ? Reason::kIdleTimeout : Reason::kAllowed);
-            co_return;
-        }
-        Budget& budget = state_.owner->budget();
-        if (up ? !budget.take_up(got.bytes) : !budget.take_down(got.bytes)) {
-            stop(up ? Reason::kBytesUpLimit : Reason::kBytesDownLimit);
-            co_return;
-        }
-        (up ? state_.record.fields().bytes_up : state_.record.fields().bytes_down) += got.bytes;
-        state_.watchdog.arm(state_.limits().idle_timeout);
-        const boost::system::error_code failed =
-            co_await to.write(std::string_view(bytes, got.bytes));
-        if (failed) {
-            stop(state_.watchdog.expired() ? Reason::kIdleTimeout : Reason::kAllowed);
-            co_return;
-        }
-    }
-}
-
-void Tunnel::stop(Reason why) {
-    state_.set_stopped(why);
-    upstream_.close();
-    client_.stream().close();
+    // Neither side speaks TLS here: what is inside is between client and host.
+    Relay relay(
+        state_,
+        {static_cast<SocketStream&>(client_.stream()), client_.buffer()},
+        {static_cast<SocketStream&>(upstream_.stream()), upstream_.buffer()});
+    co_await relay.run();
 }
 
 }  // namespace cellkeep::egress

@@ -30,11 +30,7 @@ class Tunnel {
     Step read_hello();
     boost::asio::awaitable<Next> terminate();
     boost::asio::awaitable<void> relay();
-    /// One direction until its end. Every other end of it ends both.
-    boost::asio::awaitable<void> pump(
-        Stream& from, Stream& to, boost::asio::mutable_buffer buffer, bool up);
     boost::asio::awaitable<void> refuse(EgressRefusal refusal);
-    void stop(Reason why);
 
     ConnectionState& state_;
     ClientSide& client_;

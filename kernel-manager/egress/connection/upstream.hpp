@@ -25,6 +25,8 @@ class Upstream {
 
     /// Connects. What was open before is let go.
     Step open(const Authority& to, bool tls);
+    /// In place of open(), to a socket that another program has connected.
+    void go_on(std::unique_ptr<SocketStream> stream) { stream_ = std::move(stream); }
     /// Only after open().
     Stream& stream() { return *stream_; }
     boost::asio::mutable_buffer buffer() { return boost::asio::buffer(buffer_); }
@@ -42,7 +44,7 @@ class Upstream {
     }
 
  private:
-    static constexpr std::size_t kReadBytes = 32ULL << 10U;
+    static constexpr std::size_t kReadBytes = kRelayBytesMax;
 
     ConnectionState& state_;
     std::unique_ptr<Stream> stream_;

@@ -19,15 +19,16 @@ using asio::ip::tcp;
 
 namespace {
 
-std::optional<Address> address_in(const Host& host) {
-    if (!host.address) {
-        return std::nullopt;
-    }
-    if (const auto v4 = read_ipv4(host.text)) {
+std::optional<Address> read_address(std::string_view text) {
+    if (const auto v4 = read_ipv4(text)) {
         return Address(*v4);
     }
-    const auto v6 = read_ipv6(host.text);
+    const auto v6 = read_ipv6(text);
     return v6 ? std::optional<Address>(Address(*v6)) : std::nullopt;
+}
+
+std::optional<Address> address_in(const Host& host) {
+    return host.address ? read_address(host.text) : std::nullopt;
 }
 
 /// Whether the socket is connected to exactly this address and port.
@@ -88,6 +89,13 @@ void Dialing::cancel() {
         boost::system::error_code ignored;  // Ignored: the socket is closed in any case.
         (void)socket_->close(ignored);
     }
+}
+
+bool Dialer::may_reach(std::string_view address) const {
+    const auto literal = read_address(address);
+    auto own = own_addresses();
+    return literal && own.has_value() &&
+           AddressRules(permitted_, std::move(own).value()).judge(*literal) == AddressKind::kPublic;
 }
 
 asio::awaitable<Allowed<std::unique_ptr<Dialed>>> Dialer::dial(

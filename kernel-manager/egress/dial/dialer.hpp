@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cellkeep::egress {
@@ -59,6 +60,8 @@ class Dialer {
     Dialer(std::shared_ptr<Resolver> resolver, std::vector<AddressRange> permitted)
         : resolver_(std::move(resolver)), permitted_(std::move(permitted)) {}
 
+    /// Whether it may be reached now. An address that is none may not.
+    bool may_reach(std::string_view address) const;
     /// kResolve…, kAddressRefused, kConnectFailed, kConnectTimeout; kSessionEnded if it was
     /// cancelled. connect_timeout is for all addresses together: each gets its share of what is
     /// left.

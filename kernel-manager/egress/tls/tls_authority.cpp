@@ -29,6 +29,8 @@ constexpr long kAuthoritySeconds = 10L * 365 * 86'400;
 constexpr long kLeafSeconds = 7L * 86'400;
 constexpr std::chrono::hours kLeafKept{24};
 constexpr std::size_t kSerialBytes = 16;
+constexpr int kKeyBits = 256;
+constexpr std::size_t kPassedPemBytesMax = 8ULL << 10U;  // of one key, or one certificate
 /// TLS 1.2 (TLS 1.3 has only good ones): ephemeral keys and authenticated encryption.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<unsigned char, 9> kHttp11 = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -96,14 +98,38 @@ Owned<X509> begin_certificate(EVP_PKEY& key, long seconds, const std::string& na
     return made ? std::move(certificate) : nullptr;
 }
 
+std::string text_in(BIO& bio) {
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(&bio, &data);
+    return {data, static_cast<std::size_t>(size)};
+}
+
 Result<std::string> to_pem(X509& certificate) {
     const Owned<BIO> bio(BIO_new(BIO_s_mem()));
-    char* data = nullptr;
     if (!bio || PEM_write_bio_X509(bio.get(), &certificate) != 1) {
         return tls_error("write a certificate");
     }
-    const long size = BIO_get_mem_data(bio.get(), &data);
-    return std::string(data, static_cast<std::size_t>(size));
+    return text_in(*bio);
+}
+
+/// What a certificate authority of ours is: a key on P-256, and a certificate of its own.
+bool are_of_ours(EVP_PKEY* key, X509* certificate) {
+    return key != nullptr && certificate != nullptr && EVP_PKEY_get_id(key) == EVP_PKEY_EC &&
+           EVP_PKEY_get_bits(key) == kKeyBits && X509_check_private_key(certificate, key) == 1 &&
+           X509_check_ca(certificate) == 1 && X509_verify(certificate, key) == 1 &&
+           X509_cmp_current_time(X509_get0_notAfter(certificate)) > 0;
+}
+
+/// Null for anything else than one PEM text of that kind.
+template <typename T, typename Read>
+Owned<T> from_pem(const std::string& text, Read read) {
+    if (text.size() > kPassedPemBytesMax) {
+        return nullptr;
+    }
+    const Owned<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+    Owned<T> found(bio ? read(bio.get()) : nullptr);
+    ERR_clear_error();
+    return found;
 }
 
 int choose_protocol(
@@ -173,6 +199,36 @@ Result<std::unique_ptr<TlsAuthority>> TlsAuthority::create(std::size_t certifica
         return tls_error("make the certificate authority");
     }
     BOOST_OUTCOME_TRY(state->pem, to_pem(*own));
+    return std::unique_ptr<TlsAuthority>(new TlsAuthority(std::move(state)));
+}
+
+Result<TlsAuthority::Passed> TlsAuthority::pass_on() const {
+    const Owned<BIO> bio(BIO_new(BIO_s_secmem()));
+    if (!bio || PEM_write_bio_PrivateKey(
+                    bio.get(), state_->key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+        return tls_error("write the authority's key");
+    }
+    return Passed{text_in(*bio), state_->pem};
+}
+
+Result<std::unique_ptr<TlsAuthority>> TlsAuthority::go_on(
+    const Passed& passed, std::size_t certificates_max) {
+    auto state = std::make_unique<State>();
+    state->certificates_max = certificates_max;
+    // Without a password: else the library would ask the terminal for one.
+    state->key = from_pem<EVP_PKEY>(passed.key, [](BIO* bio) {
+        return PEM_read_bio_PrivateKey(
+            bio, nullptr, [](char*, int, int, void*) { return -1; }, nullptr);
+    });
+    state->certificate = from_pem<X509>(passed.certificate, [](BIO* bio) {
+        return PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
+    });
+    if (!are_of_ours(state->key.get(), state->certificate.get())) {
+        ERR_clear_error();
+        return Error(ErrorCode::kProtocol, "passed authority: no key with its own certificate");
+    }
+    BOOST_OUTCOME_TRY(state->leaf_key, make_key());
+    BOOST_OUTCOME_TRY(state->pem, to_pem(*state->certificate));
     return std::unique_ptr<TlsAuthority>(new TlsAuthority(std::move(state)));
 }
 

@@ -56,6 +56,10 @@ asio::awaitable<boost::system::error_code> TlsStream::connect(Host host) {
     co_return error;
 }
 
+void TlsStream::expect_no_goodbye() {
+    SSL_set_shutdown(state_->stream.native_handle(), SSL_RECEIVED_SHUTDOWN);
+}
+
 asio::awaitable<Stream::Got> TlsStream::read_some(asio::mutable_buffer where) {
     auto [error, bytes] = co_await state_->stream.async_read_some(where, kAwait);
     co_return Got{error, bytes};
@@ -86,6 +90,10 @@ void TlsStream::cancel() {
 void TlsStream::close() {
     boost::system::error_code ignored;  // Ignored: closing is all that is left to do.
     (void)state_->stream.next_layer().close(ignored);
+}
+
+int TlsStream::handle() {
+    return state_->stream.next_layer().native_handle();
 }
 
 }  // namespace cellkeep::egress

@@ -29,12 +29,17 @@ class TlsStream final : public Stream {
     /// The client's side; fails unless the certificate is valid for this host.
     boost::asio::awaitable<boost::system::error_code> connect(Host host);
 
+    /// finish() says goodbye and waits for none of the peer's, which may stand still. What the peer
+    /// has said is not read any more.
+    void expect_no_goodbye();
+
     boost::asio::awaitable<Got> read_some(boost::asio::mutable_buffer where) override;
     boost::asio::awaitable<boost::system::error_code> write(std::string_view text) override;
     void end_sending() override;
     boost::asio::awaitable<void> finish() override;
     void cancel() override;
     void close() override;
+    int handle() override;
 
  private:
     struct State;

@@ -39,12 +39,16 @@ NetworkPolicy asked(
 }
 
 struct Fixture {
-    explicit Fixture(const std::vector<std::string>& ceiling, std::vector<Secret> secrets = {}) {
+    explicit Fixture(
+        const std::vector<std::string>& ceiling,
+        std::vector<Secret> secrets = {},
+        std::shared_ptr<TlsAuthority> authority = nullptr) {
         EgressConfig config;
         for (const std::string& text : ceiling) {
             config.ceiling.push_back(parse_ceiling(text).value());
         }
         config.secrets = std::move(secrets);
+        config.authority = std::move(authority);
         config.directory = directory.path() + "/egress";
         egress_service = EgressService::create(io, std::move(config)).value();
     }
@@ -209,4 +213,88 @@ TEST_CASE("only an operator may allow every host of a port", "[egress][service]"
         CAPTURE(wrong);
         CHECK(parse_ceiling(wrong).has_error());
     }
+}
+
+namespace {
+
+/// What a program leaves of a session that was granted these.
+PassedProxy left_of(
+    boost::asio::io_context& io,
+    const std::vector<std::string>& allow,
+    const std::vector<SecretBinding>& secrets) {
+    boost::asio::ip::tcp::acceptor listener(io, {boost::asio::ip::address_v4::loopback(), 0});
+    PassedProxy passed;
+    passed.listener = UniqueFd(listener.release());
+    passed.policy = asked(allow);
+    passed.policy.secrets = secrets;
+    passed.traffic.requests = 7;
+    return passed;
+}
+
+}  // namespace
+
+TEST_CASE("what another program leaves goes on as the operator allows it", "[egress][passing]") {
+    const Secret a = secret("a", "api.example");
+    const Secret b = secret("b", "b.example");
+    std::vector<std::string> ceiling = {"*:443"};
+    std::vector<Secret> offered = {a, b};
+    std::vector<std::string> withdrawn;
+    const std::shared_ptr<TlsAuthority> before = TlsAuthority::create().value();
+    std::shared_ptr<TlsAuthority> authority = before;
+    SECTION("all of it") {
+        // A value and its scope are the operator's now.
+        offered[0].value = "Bearer other";
+        offered[0].path = "/other";
+    }
+    SECTION("but a host that it does not allow any more") {
+        ceiling = {"api.example:443", "b.example:443"};
+        withdrawn = {"*.cdn.example:443"};
+    }
+    SECTION("but a secret that is not offered any more") {
+        offered = {b};
+        withdrawn = {"the secret a"};
+    }
+    SECTION("but a secret that is for another host now") {
+        offered[0].binding.host.host = "other.example";
+        withdrawn = {"the secret a"};
+    }
+    SECTION("but secrets, if its certificates are trusted no more") {
+        authority = nullptr;
+        withdrawn = {"the secret a", "the secret b"};
+    }
+    Fixture fixture(ceiling, offered, authority);
+    auto going = fixture.egress_service->go_on(
+        "ses_1",
+        left_of(fixture.io, {"api.example", "b.example", "*.cdn.example"}, {a.binding, b.binding}));
+    REQUIRE(going.has_value());
+    CHECK(going.value().withdrawn == withdrawn);
+    const SessionProxy& proxy = *going.value().proxy;
+    CHECK(proxy.policy().allow.size() + proxy.policy().secrets.size() + withdrawn.size() == 5);
+    CHECK(proxy.secrets().size() == proxy.policy().secrets.size());
+    CHECK(proxy.traffic().requests == 7);
+    for (const Secret& used : proxy.secrets()) {
+        const auto now = std::find_if(offered.begin(), offered.end(), [&used](const Secret& one) {
+            return one.binding == used.binding;
+        });
+        REQUIRE(now != offered.end());
+        CHECK(used.value == now->value);
+        CHECK(used.path == now->path);
+    }
+    const auto passed = fixture.egress_service->pass_on().value();
+    REQUIRE(passed.has_value());
+    CHECK((passed->certificate == before->pem()) == (authority != nullptr));
+    going.value().proxy->close();
+    (void)fixture.io.run_for(std::chrono::seconds(20));
+}
+
+TEST_CASE("without secrets there is no authority to pass", "[egress][passing]") {
+    const Fixture fixture({"*:443"}, {}, TlsAuthority::create().value());
+    CHECK_FALSE(fixture.egress_service->pass_on().value().has_value());
+}
+
+TEST_CASE("a proxy that was left needs its listener", "[egress][passing]") {
+    Fixture fixture({"*:443"});
+    PassedProxy passed = left_of(fixture.io, {"a.example"}, {});
+    passed.listener.reset();
+    CHECK(fixture.egress_service->go_on("ses_1", std::move(passed)).has_error());
 }

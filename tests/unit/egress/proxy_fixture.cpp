@@ -193,6 +193,8 @@ ProxyFixture::ProxyFixture(Setup setup) : work_(io_.get_executor()) {
         records_.push_back(record);
         recorded_.notify_all();
     };
+    parts_ = parts;
+    secrets_ = setup.secrets;
     tcp::acceptor listener(io_, kAnyPort);
     port_ = listener.local_endpoint().port();
     proxy_ = SessionProxy::open(
@@ -210,6 +212,33 @@ ProxyFixture::~ProxyFixture() {
     run([this] { proxy_->close(); });
     work_.reset();
     thread_.join();
+}
+
+nlohmann::json ProxyFixture::pass_on(const Passing& passing) {
+    nlohmann::json written;
+    wait_until([&] {
+        if (!proxy_->is_at_rest()) {
+            return false;
+        }
+        passing.before();
+        PassedProxy left = proxy_->pass_on();
+        std::vector<UniqueFd> fds;
+        written = write_proxy(left, fds);
+        // As bytes, which is how it goes to another program.
+        const auto text = nlohmann::json::from_cbor(nlohmann::json::to_cbor(written));
+        auto read = read_proxy(text, std::move(fds), Budget::Clock::now());
+        passing.change(read.value());
+        std::vector<AddressRange> permitted;
+        for (const std::string& range : passing.permitted) {
+            permitted.push_back(parse_address_range(range).value());
+        }
+        parts_.dialer = std::make_shared<Dialer>(resolver_, permitted);
+        proxy_ = SessionProxy::go_on(
+                     io_, "ses_test", std::move(read).value(), std::vector(secrets_), parts_)
+                     .value();
+        return true;
+    });
+    return written;
 }
 
 void ProxyFixture::run(const std::function<void()>& action) {

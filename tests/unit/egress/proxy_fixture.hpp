@@ -10,6 +10,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <nlohmann/json.hpp>
 
 #include <condition_variable>
 #include <functional>
@@ -123,6 +124,17 @@ class ProxyFixture {
     void wait_for_connections(std::size_t count);
     /// Waits until `is_so` returns true; calls it on the proxy's thread.
     void wait_until(const std::function<bool()>& is_so);
+    struct Passing {
+        /// On the proxy's thread, in the turn in which it passes.
+        std::function<void()> before = [] {};
+        /// What another operator may have changed.
+        std::function<void(PassedProxy&)> change = [](PassedProxy&) {};
+        std::vector<std::string> permitted = {"127.0.0.1"};
+    };
+    /// As soon as the proxy is at rest another one goes on with all that it leaves. Returns what
+    /// was written.
+    nlohmann::json pass_on(const Passing& passing);
+    nlohmann::json pass_on() { return pass_on(Passing()); }
     /// Runs the action on the proxy's thread.
     void run(const std::function<void()>& action);
     SessionProxy& proxy() { return *proxy_; }
@@ -135,6 +147,8 @@ class ProxyFixture {
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     std::shared_ptr<FakeResolver> resolver_ = std::make_shared<FakeResolver>();
     std::shared_ptr<TlsAuthority> authority_;
+    ProxyParts parts_;
+    std::vector<Secret> secrets_;
     std::shared_ptr<SessionProxy> proxy_;
     std::uint16_t port_ = 0;
     std::mutex mutex_;

@@ -79,8 +79,15 @@ class InnerClient {
         (void)stream_.handshake(asio::ssl::stream_base::client, error_);
     }
     bool trusted() const { return !error_; }
-    std::string ask(const std::string& request) {
+    void send(const std::string& request) {
         (void)asio::write(stream_, asio::buffer(request), error_);
+    }
+    std::string ask(const std::string& request) {
+        send(request);
+        return read();
+    }
+    /// To the end.
+    std::string read() {
         std::string answer;
         std::array<char, 4096> piece{};
         while (!error_) {
@@ -88,6 +95,8 @@ class InnerClient {
         }
         return answer;
     }
+    /// Whether the proxy says its goodbye, and nothing else.
+    bool ended_properly() { return read().empty() && error_ == asio::error::eof; }
 
  private:
     Wire wire_;
@@ -289,4 +298,53 @@ TEST_CASE("a secret of http is put into requests to its host", "[egress][secret]
             "\r\nAuthorization: x\r\n\r\n")) == 200);
     REQUIRE(requests.size() == 1);
     CHECK_THAT(requests[0], Contains(kBearerValue) && !Contains("Authorization: x"));
+}
+
+TEST_CASE(
+    "a tunnel that ends here is closed as TLS wants it when the proxy passes", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    auto setup = setup_for(server);
+    setup.limits.goodbye_timeout = std::chrono::hours(1);
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
+    const std::string pem = fixture.authority().pem();
+    InnerClient idle(fixture, authority, pem);
+    REQUIRE(idle.trusted());
+    std::weak_ptr<SessionProxy> before;
+    fixture.run([&] { before = fixture.proxy().weak_from_this(); });
+    const auto written = fixture.pass_on();
+    CHECK(written["connections"].empty());
+    CHECK_THAT(written.dump(), !Contains("r3al"));
+    // Also for a client that says nothing.
+    fixture.wait_until([&] { return before.expired(); });
+    CHECK(idle.ended_properly());
+    // What trusted it before trusts it now, and the secret is put in.
+    InnerClient next(fixture, authority, pem);
+    REQUIRE(next.trusted());
+    CHECK(status_in(next.ask(inner("/v1", authority))) == 200);
+    REQUIRE(server.requests.size() == 1);
+    CHECK_THAT(server.requests[0], Contains(kBearerValue));
+}
+
+TEST_CASE("a request that waits in TLS is answered before the proxy passes", "[egress][secret]") {
+    TlsServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    auto setup = setup_for(server);
+    setup.limits.goodbye_timeout = std::chrono::milliseconds(50);
+    ProxyFixture fixture(std::move(setup));
+    resolve_to_loopback(fixture, kApiHost);
+    const std::string authority = api_authority(server.port());
+    InnerClient client(fixture, authority, fixture.authority().pem());
+    REQUIRE(client.trusted());
+    fixture.wait_until([&] { return fixture.proxy().is_at_rest(); });
+    bool rests = true;
+    fixture.run([&] {
+        // On the proxy's own thread: it has come, and nobody has read it.
+        client.send(inner("/v1", authority));
+        rests = fixture.proxy().is_at_rest();
+    });
+    CHECK_FALSE(rests);
+    CHECK(status_in(client.read()) == 200);
+    (void)fixture.pass_on();
+    CHECK(server.requests.size() == 1);
 }
