@@ -6,6 +6,7 @@
 #include "kernel-manager/service/admission.hpp"
 #include "kernel-manager/session/network/network_access.hpp"
 #include "kernel-manager/session/packages/package_index.hpp"
+#include "kernel-manager/session/passing/passed_network.hpp"
 #include "kernel-manager/session/passing/passed_setup.hpp"
 #include "kernel-manager/session/sandboxed_session.hpp"
 #include "protocol/support/syscall.hpp"
@@ -153,6 +154,7 @@ Result<std::shared_ptr<ManagedSession>> SessionFactory::go_on(
     setup.on_end_requested = [on_end = std::move(on_end_requested),
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };
     connect(setup);
+    read_network(passed, setup);
     const auto session = SandboxedSession::create(io_, std::move(setup), std::move(sandbox));
     BOOST_OUTCOME_TRY(session->go_on(std::move(passed)));
     return std::static_pointer_cast<ManagedSession>(session);

@@ -2,6 +2,8 @@
 #include "kernel-manager/cli/serve/egress_setup.hpp"
 
 #include "kernel-manager/cli/log.hpp"
+#include "kernel-manager/egress/tls/tls_authority.hpp"
+#include "kernel-manager/session/passing/passed_network.hpp"
 #include "protocol/support/syscall.hpp"
 
 #include <utility>
@@ -30,6 +32,25 @@ Status each(
         take(std::move(value).value());
     }
     return ok();
+}
+
+/// Null: there is none, or it is not of the form.
+std::shared_ptr<egress::TlsAuthority> take_authority(const nlohmann::json& left) {
+    auto passed = session::read_authority(left);
+    if (passed.has_value() && !passed.value()) {
+        return nullptr;
+    }
+    auto authority = passed.has_error()
+                         ? Result<std::unique_ptr<egress::TlsAuthority>>(passed.error())
+                         : egress::TlsAuthority::go_on(*passed.value());
+    if (authority.has_error()) {
+        log_event(
+            LogLevel::kWarning,
+            "egress_authority",
+            {{"message", "sessions lose their secrets: " + authority.error().message()}});
+        return nullptr;
+    }
+    return std::move(authority).value();
 }
 
 }  // namespace
@@ -109,7 +130,10 @@ nlohmann::json to_fields(const egress::EgressRecord& record) {
 }
 
 Result<std::shared_ptr<egress::EgressService>> make_egress_service(
-    boost::asio::io_context& io, egress::EgressConfig config, const std::string& directory) {
+    boost::asio::io_context& io,
+    egress::EgressConfig config,
+    const std::string& directory,
+    const nlohmann::json& authority) {
     if (config.ceiling.empty()) {
         return std::shared_ptr<egress::EgressService>();
     }
@@ -129,6 +153,7 @@ Result<std::shared_ptr<egress::EgressService>> make_egress_service(
     config.log = [](const egress::EgressRecord& record) {
         log_event(LogLevel::kInfo, "egress", to_fields(record));
     };
+    config.authority = take_authority(authority);
     BOOST_OUTCOME_TRY(auto egress_service, egress::EgressService::create(io, std::move(config)));
     log_event(
         LogLevel::kInfo,

@@ -28,8 +28,13 @@ Result<egress::EgressConfig> plan_egress(
     const ServeOptions& options, const std::optional<session::PackageIndex>& index);
 
 /// Null if the operator allows nothing. Says in the log what is allowed. directory: private.
+/// authority: what the program before has left of its own; null: nothing. If it is not of the form,
+/// a new one is made, and the log has the reason.
 Result<std::shared_ptr<egress::EgressService>> make_egress_service(
-    boost::asio::io_context& io, egress::EgressConfig config, const std::string& directory);
+    boost::asio::io_context& io,
+    egress::EgressConfig config,
+    const std::string& directory,
+    const nlohmann::json& authority);
 
 /// The fields of one line of the log.
 nlohmann::json to_fields(const egress::EgressRecord& record);

@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/serve/obstacles.hpp"
 
 #include "kernel-manager/cli/upgrade/hand_over.hpp"
+#include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/process/command_table.hpp"
 
 #include <optional>
@@ -32,6 +33,10 @@ std::optional<std::string> find_newer_part(
     }
     if (!part && format < kHandOverFormatOfFamilies && service.is_in_family(session.id())) {
         part = "it has branches, or is one";
+    }
+    if (!part && format < kHandOverFormatOfNetworks &&
+        session.info().network.mode != egress::NetworkMode::kNone) {
+        part = "it has a network";
     }
     return part ? std::optional(*part + ", and the other program takes over none such")
                 : std::nullopt;

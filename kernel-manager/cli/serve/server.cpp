@@ -135,7 +135,7 @@ Status Server::make_parts(HandOver before) {
     BOOST_OUTCOME_TRY(
         zmq_front_, make_zmq_front(io_, plan_, directory + "/connections", before.sessions));
     BOOST_OUTCOME_TRY(start_, plan_service(plan_));
-    BOOST_OUTCOME_TRY(providers_, make_providers(io_, plan_, directory));
+    BOOST_OUTCOME_TRY(providers_, make_providers(io_, plan_, directory, before.sessions));
     start_->config.egress_service = providers_.egress;
     start_->config.operator_tools = providers_.tools->broker();
     start_->config.checkpoint_directory = directory;
@@ -265,6 +265,9 @@ void Server::look_for_late_signal() {
 Status Server::leave(int format) {
     BOOST_OUTCOME_TRY(service_->prepare_passing());
     Status collected = format >= kHandOverFormatOfZmq ? zmq_front_->collect() : ok();
+    if (collected.has_value() && format >= kHandOverFormatOfNetworks) {
+        collected = pass_providers(providers_, passed_sessions_);
+    }
     if (collected.has_error()) {
         service_->cancel_passing();
         return collected;

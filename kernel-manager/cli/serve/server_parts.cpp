@@ -4,6 +4,7 @@
 #include "kernel-manager/cli/log.hpp"
 #include "kernel-manager/cli/serve/egress_setup.hpp"
 #include "kernel-manager/service/environment_choice.hpp"
+#include "kernel-manager/session/passing/passed_network.hpp"
 #include "kernel-manager/store/store.hpp"
 
 #include <chrono>
@@ -138,12 +139,25 @@ void pass_zmq(jupyter::ZmqFront& front, session::PassedSessions& passed) {
 }
 
 Result<Providers> make_providers(
-    asio::io_context& io, const ServePlan& plan, const std::string& directory) {
+    asio::io_context& io,
+    const ServePlan& plan,
+    const std::string& directory,
+    session::PassedSessions& before) {
     Providers made;
-    BOOST_OUTCOME_TRY(made.egress, make_egress_service(io, plan.egress, directory + "/egress"));
+    const nlohmann::json authority = std::exchange(before.authority, nullptr);
+    BOOST_OUTCOME_TRY(
+        made.egress, make_egress_service(io, plan.egress, directory + "/egress", authority));
     BOOST_OUTCOME_TRY(
         made.tools, ToolsSetup::create(io, plan.tool_servers, plan.egress.certificates, directory));
     return made;
+}
+
+Status pass_providers(const Providers& providers, session::PassedSessions& passed) {
+    if (providers.egress) {
+        BOOST_OUTCOME_TRY(const auto authority, providers.egress->pass_on());
+        passed.authority = session::write_authority(authority);
+    }
+    return ok();
 }
 
 }  // namespace cellkeep::cli

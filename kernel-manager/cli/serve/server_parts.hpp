@@ -40,7 +40,13 @@ struct Providers {
     std::unique_ptr<ToolsSetup> tools;
 };
 
+/// before: what sessions of the program before trust is taken out.
 Result<Providers> make_providers(
-    boost::asio::io_context& io, const ServePlan& plan, const std::string& directory);
+    boost::asio::io_context& io,
+    const ServePlan& plan,
+    const std::string& directory,
+    session::PassedSessions& before);
+/// What sessions trust is put in for another program.
+Status pass_providers(const Providers& providers, session::PassedSessions& passed);
 
 }  // namespace cellkeep::cli

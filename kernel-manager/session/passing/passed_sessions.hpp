@@ -46,6 +46,7 @@ struct PassedSession {
     std::vector<PassedInterpreter> further;      // of other languages, by their groups from 1
     CheckpointEnds checkpoints;                  // of those in state
     std::vector<process::CommandEnds> commands;  // of those in state, in their order
+    std::vector<UniqueFd> network;               // its proxy's, of state's network
     std::optional<std::size_t> zygote;  // which made it: a place in PassedSessions::zygotes
     std::optional<BranchInfo> branch;   // its parent passes, too, or what is left of that
 };
@@ -68,6 +69,7 @@ struct PassedSessions {
     std::vector<nlohmann::json> catalogs;
     nlohmann::json fronts;            // what front ends know; of a form of their own
     std::vector<UniqueFd> front_fds;  // what they hold; each knows by its place in fronts which
+    nlohmann::json authority;         // of passed_network.hpp, which sessions with secrets trust
     std::uint64_t cgroups_named = 0;  // sandbox::sessions_named()
 };
 

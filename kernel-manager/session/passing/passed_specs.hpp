@@ -23,7 +23,7 @@ KernelCatalog read_catalog(const nlohmann::json& text, const SharedAgain& shared
 nlohmann::json write_limits(const SessionLimits& limits);
 SessionLimits read_limits(const nlohmann::json& text);
 
-/// Without the files, which are in the workspace, and without a network, which does not pass.
+/// Without the files, which are in the workspace, and the network, which is the proxy's.
 nlohmann::json write_options(const SessionOptions& options);
 SessionOptions read_options(const nlohmann::json& text);
 

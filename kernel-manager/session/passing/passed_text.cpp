@@ -111,6 +111,25 @@ std::optional<std::size_t> read_place(const json& place) {
     return place.is_null() ? std::nullopt : std::optional(place.get<std::size_t>());
 }
 
+json write_fds(const std::vector<UniqueFd>& fds) {
+    json all = json::array();
+    for (const UniqueFd& fd : fds) {
+        all.push_back(json::object({{"fd", fd.get()}}));
+    }
+    return all;
+}
+
+/// A program of an older format writes none.
+std::vector<UniqueFd> read_fds(const json& text, const char* name) {
+    std::vector<UniqueFd> all;
+    if (text.contains(name)) {
+        for (const json& held : text.at(name)) {
+            all.push_back(take_fd(held, "fd"));
+        }
+    }
+    return all;
+}
+
 json write_session(const PassedSession& session) {
     json further = json::array();
     for (const PassedInterpreter& interpreter : session.further) {
@@ -126,6 +145,7 @@ json write_session(const PassedSession& session) {
          {"further", std::move(further)},
          {"checkpoints", write_checkpoint_ends(session.checkpoints)},
          {"commands", write_ends(session.commands)},
+         {"network", write_fds(session.network)},
          {"zygote", write_place(session.zygote)},
          {"branch", write_branch(session.branch)}});
     return written;
@@ -142,6 +162,7 @@ PassedSession read_session(const json& text) {
     session.further = read_further_ends(text);
     session.checkpoints = read_checkpoint_ends(text);
     session.commands = read_ends(text);
+    session.network = read_fds(text, "network");
     session.zygote = read_place(text.at("zygote"));
     session.branch = read_branch(text.value("branch", json()));  // an older format has none
     return session;
@@ -196,6 +217,12 @@ void add_descriptors(const CheckpointEnds& ends, std::vector<int>& all) {
     }
 }
 
+void add_fds(const std::vector<UniqueFd>& fds, std::vector<int>& all) {
+    for (const UniqueFd& fd : fds) {
+        all.push_back(fd.get());
+    }
+}
+
 void add_ends(const std::vector<process::CommandEnds>& commands, std::vector<int>& all) {
     for (const process::CommandEnds& ends : commands) {
         for (const UniqueFd* fd : {&ends.input, &ends.out, &ends.err, &ends.controller}) {
@@ -221,14 +248,11 @@ json write_passed(const PassedSessions& passed) {
     for (const auto& lease : passed.leases) {
         leases.push_back(json::object({{"fd", lease->get()}}));
     }
-    json front_fds = json::array();
-    for (const UniqueFd& fd : passed.front_fds) {
-        front_fds.push_back(json::object({{"fd", fd.get()}}));
-    }
     return {
         {"sessions", std::move(sessions)},
         {"remains", write_remains(passed.remains)},
-        {"front_fds", std::move(front_fds)},
+        {"front_fds", write_fds(passed.front_fds)},
+        {"authority", passed.authority},
         {"zygotes", std::move(zygotes)},
         {"leases", std::move(leases)},
         {"catalogs", passed.catalogs},
@@ -246,6 +270,7 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
         }
         add_descriptors(session.checkpoints, all);
         add_ends(session.commands, all);
+        add_fds(session.network, all);
     }
     for (const PassedRemains& remains : passed.remains) {
         add_descriptors(remains.sandbox, all);
@@ -253,9 +278,7 @@ std::vector<int> descriptors_of(const PassedSessions& passed) {
     for (const sandbox::PassedSandbox& zygote : passed.zygotes) {
         add_descriptors(zygote, all);
     }
-    for (const UniqueFd& fd : passed.front_fds) {
-        all.push_back(fd.get());
-    }
+    add_fds(passed.front_fds, all);
     for (const auto& lease : passed.leases) {
         all.push_back(lease->get());
     }
@@ -276,11 +299,8 @@ Result<PassedSessions> read_passed(const json& value) {
         for (const json& lease : value.at("leases")) {
             passed.leases.push_back(std::make_shared<const UniqueFd>(take_fd(lease, "fd")));
         }
-        if (value.contains("front_fds")) {  // a program of an older format writes none
-            for (const json& held : value.at("front_fds")) {
-                passed.front_fds.push_back(take_fd(held, "fd"));
-            }
-        }
+        passed.front_fds = read_fds(value, "front_fds");
+        passed.authority = value.value("authority", json());
         passed.catalogs = value.at("catalogs").get<std::vector<json>>();
         passed.fronts = value.at("fronts");
         passed.cgroups_named = value.at("cgroups_named").get<std::uint64_t>();

@@ -6,6 +6,7 @@
 #include "kernel-manager/session/passing/passed_checkpoints.hpp"
 #include "kernel-manager/session/passing/passed_kernel.hpp"
 #include "kernel-manager/session/passing/passed_manifest.hpp"
+#include "kernel-manager/session/passing/passed_network.hpp"
 #include "kernel-manager/session/passing/passed_setup.hpp"
 #include "kernel-manager/session/passing/passed_specs.hpp"
 #include "protocol/support/passed_time.hpp"
@@ -163,9 +164,6 @@ std::optional<std::string> SessionPassage::find_obstacle() const {
     if (names_of_checkpoints(parts_.checkpoints) > kPassedNamesMax) {
         return "its checkpoints have more than " + std::to_string(kPassedNamesMax) + " files";
     }
-    if (parts_.setup.proxy) {
-        return "it has a network";
-    }
     if (auto of_commands = parts_.commands.find_obstacle()) {
         return of_commands;
     }
@@ -190,6 +188,9 @@ std::optional<std::string> SessionPassage::find_newer_part() const {
 std::optional<std::string> SessionPassage::find_work() const {
     if (parts_.kernels.are_busy()) {
         return "code runs or waits";
+    }
+    if (parts_.setup.proxy && !parts_.setup.proxy->is_at_rest()) {
+        return "a request goes through its proxy";
     }
     const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.can_pass() &&
                        !parts_.starter.is_starting() && parts_.watch.is_at_rest() &&
@@ -242,7 +243,7 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
            parts_.kernels.all().size() * kPassedBesidesBytes +
            std::min(journal.bytes(), kPassedOutputBytesMax) +
            bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes() +
-           bytes_of_checkpoints(parts_.checkpoints);
+           bytes_of_checkpoints(parts_.checkpoints) + bytes_of_network(parts_.setup);
 }
 
 PassedSession SessionPassage::pass_on(SharedParts& shared) {
@@ -280,6 +281,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
         {"further", std::move(further)},
         {"checkpoints", write_checkpoints(checkpoints, passed.checkpoints)},
         {"executions", write_executions(parts_.executions)},
+        {"network", write_network(parts_.setup, passed.network)},
         {"commands", process::write_commands(commands)},
         {"ended_commands", process::write_ended(commands)},
         {"output", write_output(parts_.output.journal())},

@@ -16,6 +16,15 @@ NAMES = ("index.test", "api.test", "other.test")
 PACKAGE = "cellkeep_tiny-1.0-py3-none-any.whl"
 
 
+PART_BYTES = 1 << 20
+
+
+def part(number: int) -> bytes:
+    """No two are equal."""
+    line = b"%d of %d;" % (number, PART_BYTES)
+    return (line * (PART_BYTES // len(line) + 1))[:PART_BYTES]
+
+
 def make_wheel() -> bytes:
     """A package of one module."""
     info = "cellkeep_tiny-1.0.dist-info"
@@ -57,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(self.outside.wheel, "application/zip")
         elif self.path.startswith("/simple/cellkeep-tiny/"):
             self.answer(f'<a href="/{PACKAGE}">{PACKAGE}</a>'.encode(), "text/html")
+        elif self.path.startswith("/parts/"):
+            self.answer_in_parts(int(self.path.rsplit("/", 1)[1]))
         elif self.path.startswith("/v1/echo"):
             self.answer(str(self.headers).encode(), "text/plain")
         else:
@@ -74,6 +85,15 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def answer_in_parts(self, count: int) -> None:
+        """Each when the test lets it go."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(count * PART_BYTES))
+        self.end_headers()
+        for number in range(count):
+            assert self.outside.parts.acquire(timeout=60)
+            self.wfile.write(part(number))
+
     def log_message(self, *_: object) -> None:
         """The tests look at what arrived instead."""
 
@@ -84,6 +104,7 @@ class Outside:
     def __init__(self, folder: Path) -> None:
         self.arrived: list[tuple[str, dict]] = []
         self.wheel = make_wheel()
+        self.parts = threading.Semaphore(0)
         self.certificate, key = make_certificate(folder)
         handler = type("BoundHandler", (Handler,), {"outside": self})
         self.servers = [ThreadingHTTPServer(("127.0.0.1", 0), handler) for _ in range(2)]

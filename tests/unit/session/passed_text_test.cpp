@@ -62,6 +62,8 @@ PassedSessions any_sessions() {
     session.commands.push_back({any_file(), any_file(), any_file(), {}});
     session.commands.push_back({{}, {}, {}, any_file()});
     session.commands.emplace_back();
+    session.network.push_back(any_file());
+    session.network.push_back(any_file());
     session.zygote = 0;
     session.branch = {"ses_0", "ckp_1", "label"};
     passed.sessions.push_back(std::move(session));
@@ -77,6 +79,7 @@ PassedSessions any_sessions() {
     passed.catalogs.push_back(json::object({{"specs", json::array()}}));
     passed.fronts = json::object({{"a", 1}});
     passed.front_fds.push_back(any_file());
+    passed.authority = json::object({{"key", "k"}});
     passed.cgroups_named = 11;
     return passed;
 }
@@ -110,6 +113,9 @@ void forget(PassedSessions& passed) {
                 (void)fd->release();
             }
         }
+        for (UniqueFd& fd : session.network) {
+            (void)fd.release();
+        }
     }
     for (sandbox::PassedSandbox& zygote : passed.zygotes) {
         forget(zygote);
@@ -122,7 +128,7 @@ void forget(PassedSessions& passed) {
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
     const std::vector<int> numbers = descriptors_of(before);
-    CHECK(numbers.size() == 30);
+    CHECK(numbers.size() == 32);
     for (const int fd : numbers) {
         REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
     }
@@ -154,6 +160,8 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
         CHECK_FALSE(after.sessions[0].commands[2].out);
         CHECK(after.sessions[0].sandbox.cgroup.leaves.at(3) == "/a/c");
         CHECK(after.zygotes[0].isolation.controls[1].fix == "fix");
+        REQUIRE(after.sessions[0].network.size() == 2);
+        CHECK(after.authority["key"] == "k");
         CHECK(after.cgroups_named == 11);
         REQUIRE(after.sessions[0].branch.has_value());
         CHECK(after.sessions[0].branch->parent == "ses_0");
@@ -172,9 +180,8 @@ TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]")
 }
 
 TEST_CASE(
-    "an older format has no ends of commands or further interpreters, no descriptors of front "
-    "ends, "
-    "and no families",
+    "an older format has no ends of commands, further interpreters, networks or families, and no "
+    "descriptors of front ends",
     "[session][passing]") {
     PassedSessions before = any_sessions();
     before.remains.clear();
@@ -183,10 +190,13 @@ TEST_CASE(
     value["sessions"][0].erase("further");
     value["sessions"][0].erase("branch");
     value.erase("remains");
+    value["sessions"][0].erase("network");
+    value.erase("authority");
     const UniqueFd lease(::fcntl(before.leases[0]->get(), F_DUPFD_CLOEXEC, 3));
     value["leases"][0]["fd"] = ::fcntl(lease.get(), F_DUPFD, 3);
     before.sessions[0].commands.clear();
     before.sessions[0].further.clear();
+    before.sessions[0].network.clear();
     value.erase("front_fds");
     before.front_fds.clear();
     forget(before);
@@ -194,6 +204,8 @@ TEST_CASE(
     REQUIRE(read.has_value());
     CHECK(read.value().sessions.at(0).commands.empty());
     CHECK(read.value().sessions.at(0).further.empty());
+    CHECK(read.value().sessions.at(0).network.empty());
+    CHECK(read.value().authority.is_null());
     CHECK(read.value().front_fds.empty());
     CHECK_FALSE(read.value().sessions.at(0).branch.has_value());
     CHECK(read.value().remains.empty());
@@ -328,6 +340,18 @@ TEST_CASE("what is not of the form is not taken", "[session][passing]") {
     }
     SECTION("commands that are a number") {
         session["commands"] = 3;
+    }
+    SECTION("a descriptor of a network that is not open") {
+        session["network"][0]["fd"] = 999'999;
+    }
+    SECTION("a descriptor of a network that is a standard stream") {
+        session["network"][1]["fd"] = 2;
+    }
+    SECTION("a descriptor of a network without a number") {
+        session["network"][1].erase("fd");
+    }
+    SECTION("descriptors of a network that are a number") {
+        session["network"] = 3;
     }
     SECTION("a zygote that is a text") {
         value["zygotes"][0] = "zygote";
