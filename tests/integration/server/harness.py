@@ -252,6 +252,15 @@ class Server:
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    def children_named(self, *beginnings: str) -> list[psutil.Process]:
+        """Those whose name begins so. Others end while they are looked at: launchers, for one."""
+        found = []
+        for child in self.children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.name().startswith(beginnings):
+                    found.append(child)
+        return found
+
     def stop(self) -> None:
         children = self.children()
         self.process.send_signal(signal.SIGINT)

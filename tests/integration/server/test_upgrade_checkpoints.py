@@ -167,10 +167,10 @@ def test_copies_end_with_what_they_belong_to(server: Server) -> None:
     kept, gone = checkpoint(session, label="kept"), None
     put(session, 2)
     gone = checkpoint(session, label="gone")
-    before = {child.pid for child in server.children() if child.name() == "the-copied"}
+    before = {child.pid for child in server.children_named("the-copied")}
     assert len(before) == 3  # and the interpreter itself
     upgrade(server)
-    now = {child.pid for child in server.children() if child.name() == "the-copied"}
+    now = {child.pid for child in server.children_named("the-copied")}
     assert now == before
     assert remove(session, gone) == 204
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR2 while sessions have branches: a family passes as a whole, and with it what has ended of it."""
 
-import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -62,12 +61,7 @@ def remove(session: Session, made: str) -> int:
 
 def pid1s(server: Server) -> set[int]:
     """The first processes of the sandboxes."""
-    found = set()
-    for child in server.children():
-        with contextlib.suppress(psutil.NoSuchProcess):  # a launcher that has done its work
-            if child.name().startswith("cellkeep-sandbo"):
-                found.add(child.pid)
-    return found
+    return {child.pid for child in server.children_named("cellkeep-sandbo")}
 
 
 def test_each_of_a_family_goes_on_with_what_is_its_own(server: Server) -> None:

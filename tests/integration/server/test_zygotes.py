@@ -232,7 +232,7 @@ def test_nothing_of_a_rehearsal_is_left(warm: Server) -> None:
 
 def kernel_of(before: set[int], server: Server) -> psutil.Process:
     """The warm interpreter that was started since: in the innermost namespace, and not its pid 1."""
-    new = [process for process in server.children() if process.pid not in before]
+    new = [one for one in server.children_named("cellkeep-kernel") if one.pid not in before]
     inside = {process.pid: inner_pids(process)[-1] for process in new}
     return next(one for one in new if inside[one.pid] != "1" and "--zygote" in one.cmdline())
 
