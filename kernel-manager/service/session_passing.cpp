@@ -54,7 +54,7 @@ Status ask_all(const std::vector<Asked>& all) {
 
 /// kept: what the sandbox is a part of, or is.
 Asked ask_sandbox(
-    std::shared_ptr<const void> kept, sandbox::Sandbox& sandbox, bool wanted, bool ends) {
+    const std::shared_ptr<const void>& kept, sandbox::Sandbox& sandbox, bool wanted, bool ends) {
     return {
         .ask = [kept, &sandbox, wanted] { return sandbox.ask_for_death_signal(wanted); },
         .wait =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/session/passing/families_again.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cellkeep::session {
@@ -57,19 +58,19 @@ Result<FamiliesAgain::Line> FamiliesAgain::find_line(const std::string& id) {
         line.push_back(&place);
         next = place.parent;
     }
+    std::reverse(line.begin(), line.end());
     return line;
 }
 
 Result<std::shared_ptr<FamilyMember>> FamiliesAgain::join(const std::string& id) {
     BOOST_OUTCOME_TRY(const Line line, find_line(id));
     std::shared_ptr<FamilyMember> above;
-    for (auto at = line.rbegin(); at != line.rend(); ++at) {
-        Place& place = **at;
-        if (!place.member) {
-            place.member = above ? std::make_shared<FamilyMember>(above)
-                                 : std::make_shared<FamilyMember>(place.slot);
+    for (Place* const place : line) {
+        if (!place->member) {
+            place->member = above ? std::make_shared<FamilyMember>(above)
+                                  : std::make_shared<FamilyMember>(place->slot);
         }
-        above = place.member;
+        above = place->member;
     }
     return above;
 }

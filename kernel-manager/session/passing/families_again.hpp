@@ -45,7 +45,7 @@ class FamiliesAgain {
     };
     using Line = std::vector<Place*>;
     void add(const std::string& id, Place place);
-    /// From it to the first of the family.
+    /// From the first of the family to it.
     Result<Line> find_line(const std::string& id);
 
     std::map<std::string, Place> places_;
