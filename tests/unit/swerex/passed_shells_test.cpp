@@ -89,12 +89,12 @@ TEST_CASE("shells that no session has are refused", "[swerex][passing]") {
         {"said", 17},
         {"said", std::string(kOutputBytesMax + 1, 'x')},
         {"left_out", "many"}};
-    for (const auto& [name, value] : wrong) {
-        CAPTURE(name);
-        const auto refused = changed([&](json& shell) { shell[name] = value; });
+    for (const auto& one : wrong) {
+        CAPTURE(one.first);
+        const auto refused = changed([&](json& shell) { shell[one.first] = one.second; });
         REQUIRE(refused.has_error());
         CHECK(refused.error().code() == ErrorCode::kProtocol);
-        CHECK(changed([&](json& shell) { shell.erase(name); }).has_error());
+        CHECK(changed([&](json& shell) { shell.erase(one.first); }).has_error());
     }
     for (const std::string& name : {std::string(), std::string(kNameBytesMax + 1, 'n')}) {
         PassedShells shells;
