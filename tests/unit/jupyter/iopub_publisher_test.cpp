@@ -130,6 +130,8 @@ TEST_CASE(
     events.connect("inproc://hostile");
     hostile.subscribe(std::string(kTopicBytesMax + 1, 't'));
     CHECK(stage.run_until([&] { return try_receive_frames(events).has_value(); }));
+    // Before nobody receives them any more (~ConnectionWatch()).
+    REQUIRE(zmq_socket_monitor(hostile.iopub.handle(), nullptr, 0) == 0);
     CHECK(stage.count(PeerEvent::kRejected) == 1);
     CHECK_FALSE(hostile.try_receive(Channel::kIopub).has_value());
 }

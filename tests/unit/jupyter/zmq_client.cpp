@@ -58,10 +58,11 @@ std::optional<Frames> try_receive_frames(zmq::socket_t& socket) {
 }
 
 ConnectionWatch::ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket)
-    : events_(context, zmq::socket_type::pair) {
+    : socket_(socket), events_(context, zmq::socket_type::pair) {
     static std::atomic<int> count{0};
     const std::string address = "inproc://connection-watch-" + std::to_string(count++);
-    const int kinds = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED;
+    const int kinds =
+        ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_MONITOR_STOPPED;
     REQUIRE(zmq_socket_monitor(socket.handle(), address.c_str(), kinds) == 0);
     events_.set(zmq::sockopt::linger, 0);
     events_.set(
@@ -79,10 +80,20 @@ bool ConnectionWatch::take_event(zmq::recv_flags flags) {
     REQUIRE(frame.size() >= sizeof(kind));
     std::memcpy(&kind, frame.data(), sizeof(kind));
     connected_ = kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    stopped_ = kind == ZMQ_EVENT_MONITOR_STOPPED;
     while (frame.more()) {
         REQUIRE(events_.recv(frame, zmq::recv_flags::none));
     }
     return true;
+}
+
+/// An event that nobody receives stops the context's thread for ever: libzmq waits for a receiver.
+ConnectionWatch::~ConnectionWatch() {
+    if (socket_.handle() != nullptr) {
+        (void)zmq_socket_monitor(socket_.handle(), nullptr, 0);
+    }
+    while (!stopped_ && take_event(zmq::recv_flags::none)) {
+    }
 }
 
 void ConnectionWatch::wait_until_ended() {

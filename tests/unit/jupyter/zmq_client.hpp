@@ -37,16 +37,21 @@ std::optional<Frames> try_receive_frames(zmq::socket_t& socket);
 /// Whether a socket has a connection: what is sent to one that has just ended is lost.
 class ConnectionWatch {
  public:
-    /// The socket may be closed before this.
+    /// The socket must outlive this; it may be closed before.
     ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket);
+    ConnectionWatch(const ConnectionWatch&) = delete;
+    ConnectionWatch& operator=(const ConnectionWatch&) = delete;
+    ~ConnectionWatch();
     /// If there is a connection, waits for its end.
     void wait_until_ended();
 
  private:
     bool take_event(zmq::recv_flags flags);
 
+    zmq::socket_t& socket_;
     zmq::socket_t events_;
     bool connected_ = false;
+    bool stopped_ = false;
 };
 
 class ZmqTestClient {
