@@ -14,7 +14,7 @@ using nlohmann::json;
 namespace {
 
 Error wrong(const char* what) {
-    return Error(ErrorCode::kProtocol, std::string("passed shells: ") + what);
+    return {ErrorCode::kProtocol, std::string("passed shells: ") + what};
 }
 
 PassedShell read_shell(const json& text) {

@@ -167,7 +167,7 @@ std::shared_ptr<Shell> Shell::go_on(Session session, PassedShell passed) {
     if (!info.terminal || passed.place > info.output_bytes) {
         return nullptr;
     }
-    const std::shared_ptr<Shell> shell(new Shell(std::move(session), std::move(passed.prompt)));
+    std::shared_ptr<Shell> shell(new Shell(std::move(session), std::move(passed.prompt)));
     shell->command_ = std::move(command);
     shell->place_ = passed.place;
     shell->said_ = std::move(passed.said);
