@@ -72,7 +72,7 @@ def make_state(folder: Path, state: Path, shelf: Shelf, upstream: str | None) ->
     stamp.unlink(missing_ok=True)
     # Nobody logs in: the password is not kept.
     password = secrets.token_urlsafe(32)
-    if init.init(argv=["devpi-init", "--serverdir", state, "--root-passwd", password]) != 0:
+    if init.init(argv=["devpi-init", "--serverdir", state, f"--root-passwd={password}"]) != 0:
         sys.exit("error: devpi-init failed")
     stamp.write_text(made_from)
 
