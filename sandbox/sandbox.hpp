@@ -221,8 +221,8 @@ class Sandbox {
     /// One that another program has left. zygote: which made it; null if none did.
     static Sandbox take_over(PassedSandbox passed, std::shared_ptr<Zygote> zygote = nullptr);
     /// Everything that this object has, and nothing is killed: for its owner it is destroyed. Who
-    /// takes a frozen one over freezes it again. The namespaces() of a branch do not pass: nobody
-    /// comes to one that has its interpreter. Precondition: no start under way.
+    /// takes a frozen one over freezes it again. The namespaces() of a branch do not pass: they are
+    /// for the branch's first interpreter, which is there. Precondition: no start under way.
     PassedSandbox pass_on();
     /// Whether pid 1 gets a SIGKILL when the thread that made it ends. Without it only the end of
     /// the control socket ends pid 1. Waits for nothing: pass what this returns to

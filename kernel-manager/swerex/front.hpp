@@ -39,7 +39,7 @@ class Front : public session::SessionListener {
     void on_session_closed(const std::string& session_id) override {
         shells_.forget_session(session_id);
     }
-    /// Who waits for a shell is told how its command has ended.
+    /// A client waits for the answer to a command, and only this program can give it.
     std::optional<std::string> find_obstacle(const session::Session& session) const override {
         return shells_.is_any_busy(session.id())
                    ? std::optional<std::string>("a shell of SWE-ReX's clients runs a command")

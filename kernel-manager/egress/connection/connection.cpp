@@ -209,7 +209,8 @@ asio::awaitable<Next> ProxyConnection::serve_one() {
         co_return co_await refuse(nullptr, std::move(refusal));
     }
     if (state_.owner->closed()) {
-        state_.record.drop();  // nobody answers any more: it has not happened
+        // The proxy has ended. It has passed nothing on, so the log must not have the request.
+        state_.record.drop();
         co_return Next::kClose;
     }
     const auto request = admit(reader);

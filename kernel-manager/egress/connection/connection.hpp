@@ -51,8 +51,8 @@ class ProxyConnection : public std::enable_shared_from_this<ProxyConnection> {
     bool is_at_rest() const;
     /// What it has read and not yet written.
     std::size_t held() const;
-    /// What another program goes on with; it ends here, and nobody hears of that. Nothing: it
-    /// cannot pass, and ends for its client, too. Precondition: is_at_rest().
+    /// What another program needs to carry the connection on. This object closes neither side.
+    /// nullopt: the connection cannot pass, and this ends it. Precondition: is_at_rest().
     std::optional<PassedConnection> pass_on();
 
  private:

@@ -39,8 +39,8 @@ class FileWatch : public std::enable_shared_from_this<FileWatch> {
     FileWatch& operator=(const FileWatch&) = delete;
     ~FileWatch() = default;
 
-    /// Takes the watch that another program in this process has passed on. What has happened since
-    /// then is told here. kInvalidArgument if it is no inotify descriptor.
+    /// Takes the watch that another program in this process has passed on. Linux has kept the
+    /// events since then, and this reports them. kInvalidArgument if it is no inotify descriptor.
     static Result<std::shared_ptr<FileWatch>> go_on(
         boost::asio::io_context& io, UniqueFd passed, Events events);
 

@@ -31,7 +31,7 @@ class FamiliesAgain {
     /// The place of a session, or of what is left of one, by its id. kProtocol: it fits nowhere;
     /// kUnavailable: one that it lies in is lost.
     Result<std::shared_ptr<FamilyMember>> join(const std::string& id);
-    /// It is not taken over, and nobody that lies in it can be.
+    /// This program does not take that member over. join() then refuses its branches, too.
     void lose(const std::string& id);
 
  private:

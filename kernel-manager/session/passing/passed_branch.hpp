@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of a branch, on its way from one program in the server's process to another. Pure
-// functions; what reads throws json::exception.
+// Writes and reads the description of a branch for its way from one program in the server's process
+// to another. Pure functions; those that read throw json::exception.
 #pragma once
 
 #include "kernel-manager/session/session_info.hpp"

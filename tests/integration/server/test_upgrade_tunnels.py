@@ -160,7 +160,7 @@ def test_a_tunnel_ends_with_what_allowed_it_and_with_its_session(
     assert digest_of(1).encode() not in finish(session, first).stdout
     lines = [line for line in egress_lines(server, session) if line["method"] == "CONNECT"]
     assert [line["reason"] for line in lines] == ["policy_changed"]
-    outside.parts.release()  # the server of the test lets go of what nobody reads
+    outside.parts.release()  # the test's own server stops sending to the client that has gone
     other = server.create(network=network(outside, index))
     second = python(other, codes)
     wait_for_text(other, second, "begun")
