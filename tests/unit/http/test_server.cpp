@@ -274,6 +274,10 @@ std::string RawClient::read_once() {
     return {buffer.data(), static_cast<std::size_t>(got)};
 }
 
+void RawClient::end_sending() {
+    REQUIRE(::shutdown(fd_, SHUT_WR) == 0);
+}
+
 std::string RawClient::read_all() {
     static constexpr std::string_view kNever = "\x01never\x02";
     return read_until(kNever);

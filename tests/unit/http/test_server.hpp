@@ -112,6 +112,8 @@ class RawClient {
     std::string read_once();
     /// Until the server closes.
     std::string read_all();
+    /// Sends nothing any more: the server sees this end closed.
+    void end_sending();
 
  private:
     int fd_ = -1;

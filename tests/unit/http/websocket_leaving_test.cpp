@@ -62,6 +62,7 @@ TEST_CASE("what a client says before its own close is heard", "[http][websocket]
     leaving.client.send(frame_of('\x89', "a ping") + text_frame("three") + close_frame());
     // No echo, no pong, no second close frame: nothing follows a close frame.
     CHECK(leaving.client.read_all().empty());
+    leaving.client.end_sending();  // the server waits for that
     CHECK(server.heard() == Texts{"one", "two", "three"});
     CHECK(server.last_receive_error() == ErrorCode::kUnavailable);
     CHECK(server.last_send_error() == ErrorCode::kUnavailable);
@@ -72,6 +73,7 @@ TEST_CASE("what comes behind the client's close is no message", "[http][websocke
     LeavingClient leaving(server);
     leaving.client.send(text_frame("one") + close_frame() + text_frame("late"));
     CHECK(leaving.client.read_all().empty());
+    leaving.client.end_sending();
     CHECK(server.heard() == Texts{"one"});
 }
 
@@ -84,6 +86,7 @@ TEST_CASE("a client that is leaving may still break the protocol", "[http][webso
         frame_of('\x88', "\x03"));           // half a close code
     leaving.client.send(text_frame("one") + broken + text_frame("two"));
     CHECK(leaving.client.read_all().empty());
+    leaving.client.end_sending();
     CHECK(server.heard() == Texts{"one"});
 }
 
