@@ -114,11 +114,14 @@ asio::awaitable<Status> act(Peer peer, http::WebSocketMessage message) {
     process::CommandTable& table = *peer->session->commands();
     const auto& command = peer->stream.command;
     if (message.kind == http::WebSocketKind::kBinary) {
-        co_return co_await process::write_paced(table, command, std::move(message.data), false);
+        http::TextReader<std::string> join = [](std::string text) { return text; };
+        std::string input = co_await http::read_text<std::string>(
+            peer->work_thread, std::move(message.pieces), std::move(join));
+        co_return co_await process::write_paced(table, command, std::move(input), false);
     }
     http::TextReader<Result<SocketOrder>> read = read_socket_order;
     auto found = co_await http::read_text<Result<SocketOrder>>(
-        peer->work_thread, std::move(message.data), std::move(read));
+        peer->work_thread, std::move(message.pieces), std::move(read));
     if (found.has_error()) {
         co_return found.error();
     }

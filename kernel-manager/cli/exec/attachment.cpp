@@ -5,6 +5,7 @@
 #include "kernel-manager/cli/exec/local_terminal.hpp"
 #include "kernel-manager/cli/exec/process_event.hpp"
 #include "kernel-manager/cli/keep_flags.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "protocol/json.hpp"
 #include "protocol/support/await.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -144,7 +145,7 @@ asio::awaitable<Result<int>> show_output(Shared attached, const AttachOptions& o
     int tries = 0;
     while (true) {
         const auto socket = attached->socket;
-        const auto message = co_await socket->receive();
+        auto message = co_await socket->receive();
         if (message.has_error()) {
             if (++tries > kReattachMax) {
                 co_return message.error();
@@ -156,7 +157,7 @@ asio::awaitable<Result<int>> show_output(Shared attached, const AttachOptions& o
             attached->replace(std::move(again).value());
             continue;
         }
-        const auto event = read_process_event(message.value().data);
+        const auto event = read_process_event(http::join_text(std::move(message).value().pieces));
         if (event.has_error()) {
             co_return event.error();
         }

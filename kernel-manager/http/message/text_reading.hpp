@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::http {
 
@@ -26,22 +27,52 @@ inline constexpr std::size_t kTextReadAtOnceBytesMax = 64ULL << 10U;
 template <typename T>
 using TextReader = std::function<T(std::string)>;
 
+inline std::size_t bytes_of(const std::vector<std::string>& pieces) {
+    std::size_t bytes = 0;
+    for (const std::string& piece : pieces) {
+        bytes += piece.size();
+    }
+    return bytes;
+}
+
+/// One piece is not copied. Each of several is let go as soon as it has been.
+inline std::string join_text(std::vector<std::string> pieces) {
+    if (pieces.size() == 1) {
+        return std::move(pieces.front());
+    }
+    std::string text;
+    text.reserve(bytes_of(pieces));
+    for (std::string& piece : pieces) {
+        text += std::exchange(piece, {});
+    }
+    return text;
+}
+
 /// What `read` makes of the text. Texts of more than kTextReadAtOnceBytesMax are read by
 /// the thread, one after another, and are destroyed there with all of them that `read` has not
 /// returned. thread: null reads every text at once. The caller bounds the bytes that wait: a
 /// request's body and a WebSocket's message are counted (connection/arrival_memory.hpp).
 template <typename T>
-boost::asio::awaitable<T> read_text(WorkThread* thread, std::string text, TextReader<T> read) {
-    if (thread == nullptr || text.size() <= kTextReadAtOnceBytesMax) {
-        co_return read(std::move(text));
+boost::asio::awaitable<T> read_text(
+    WorkThread* thread, std::vector<std::string> pieces, TextReader<T> read) {
+    if (thread == nullptr || bytes_of(pieces) <= kTextReadAtOnceBytesMax) {
+        co_return read(join_text(std::move(pieces)));
     }
     const auto executor = co_await boost::asio::this_coro::executor;
     auto& io = static_cast<boost::asio::io_context&>(executor.context());
-    std::function<std::optional<T>()> slice = [text = std::move(text),
+    std::function<std::optional<T>()> slice = [pieces = std::move(pieces),
                                                read = std::move(read)]() mutable {
-        return std::optional<T>(read(std::move(text)));
+        return std::optional<T>(read(join_text(std::move(pieces))));
     };
     T found = co_await run_elsewhere<T>(io, *thread, std::move(slice));
+    co_return found;
+}
+
+template <typename T>
+boost::asio::awaitable<T> read_text(WorkThread* thread, std::string text, TextReader<T> read) {
+    std::vector<std::string> pieces;
+    pieces.push_back(std::move(text));
+    T found = co_await read_text<T>(thread, std::move(pieces), std::move(read));
     co_return found;
 }
 

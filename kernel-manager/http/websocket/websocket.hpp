@@ -37,7 +37,9 @@ enum class WebSocketKind { kText, kBinary };
 
 struct WebSocketMessage {
     WebSocketKind kind = WebSocketKind::kText;
-    std::string data;  // text is valid UTF-8
+    /// As it came: a long one is joined where that keeps nobody waiting (text_reading.hpp). Text is
+    /// valid UTF-8 as a whole.
+    std::vector<std::string> pieces;
     /// Counts a long message's bytes as still arriving until it goes. Null: it is a short one.
     std::shared_ptr<void> memory = nullptr;
 };

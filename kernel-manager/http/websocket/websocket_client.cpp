@@ -49,7 +49,10 @@ class BeastClient final : public WebSocketClient {
             co_return below_->error(failed);
         }
         const auto kind = stream_.got_text() ? WebSocketKind::kText : WebSocketKind::kBinary;
-        co_return WebSocketMessage{kind, beast::buffers_to_string(buffer.data())};
+        WebSocketMessage message;
+        message.kind = kind;
+        message.pieces.push_back(beast::buffers_to_string(buffer.data()));
+        co_return message;
     }
     asio::awaitable<Status> send(WebSocketKind kind, std::string data) override {
         stream_.text(kind == WebSocketKind::kText);

@@ -2,6 +2,7 @@
 #include "kernel-manager/http/websocket/websocket_session.hpp"
 
 #include "kernel-manager/http/websocket/control_payload.hpp"
+#include "kernel-manager/http/websocket/message_arrival.hpp"
 #include "kernel-manager/http/websocket/pieces.hpp"
 #include "kernel-manager/http/websocket/stillness.hpp"
 #include "protocol/support/await.hpp"
@@ -30,10 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// First room for a message; it doubles as the message comes, so that a peer cannot make us reserve
-/// what it merely announces.
-constexpr std::size_t kFirstReadBytes = 16ULL << 10U;
-
 constexpr const char* kNoMemory =
     "other messages take all the memory that there is for those that arrive";
 
@@ -56,8 +53,8 @@ class BeastSession final : public WebSocketSession,
     asio::awaitable<void> finish() override;
 
  private:
-    /// Reads once into data, of which that many bytes have come. Returns how it failed.
-    asio::awaitable<boost::system::error_code> read_more(std::string& data, std::size_t& have);
+    /// Reads once. Returns how it failed.
+    asio::awaitable<boost::system::error_code> read_more(MessageArrival& arrival);
     /// Waits for memory for that many bytes of the message. False: there is none in time.
     asio::awaitable<bool> claim(std::size_t bytes);
     /// Reads a message that is refused to its end, so that the peer, which is sending, gets to see
@@ -167,32 +164,28 @@ asio::awaitable<bool> BeastSession::claim(std::size_t bytes) {
     co_return granted;
 }
 
-asio::awaitable<boost::system::error_code> BeastSession::read_more(
-    std::string& data, std::size_t& have) {
-    if (have == data.size()) {
-        const std::size_t most = std::max(kFirstReadBytes, have);
-        const std::size_t more = std::min(stream_.read_size_hint(most), most);
-        if (have + more > limits_.arrival_free_bytes_max) {
-            const bool granted = co_await claim(have + more);
+asio::awaitable<boost::system::error_code> BeastSession::read_more(MessageArrival& arrival) {
+    if (arrival.is_full()) {
+        const std::size_t more = std::min(stream_.read_size_hint(arrival.most()), arrival.most());
+        if (arrival.bytes() + more > limits_.arrival_free_bytes_max) {
+            const bool granted = co_await claim(arrival.bytes() + more);
             if (!granted) {
                 co_return asio::error::no_memory;
             }
         }
-        // Not for each piece, of which a message may have any number: resize() writes zeros.
-        data.resize(have + more);
+        arrival.make_room(more);
     }
-    const auto room = asio::buffer(&data[have], data.size() - have);
-    auto [failed, got] = co_await stream_.async_read_some(room, kAwait);
-    if (have == 0) {
+    auto [failed, got] = co_await stream_.async_read_some(arrival.room(), kAwait);
+    if (arrival.bytes() == 0) {
         message_due_ = Clock::now() + limits_.body_timeout;
     }
-    have += got;
+    arrival.add(got);
     message_due_ += time_for(got);
     co_return failed;
 }
 
 asio::awaitable<boost::system::error_code> BeastSession::skip_rest() {
-    std::array<char, kFirstReadBytes> piece;
+    std::array<char, MessageArrival::kFirstBytes> piece;
     boost::system::error_code error;
     message_due_ = Clock::now() + limits_.body_timeout;
     while (!error && !stream_.is_message_done()) {
@@ -212,11 +205,11 @@ asio::awaitable<Result<WebSocketMessage>> BeastSession::receive() {
     WebSocketMessage message;
     receiving_ = true;
     boost::system::error_code error;
-    std::size_t have = 0;
+    MessageArrival arrival;
     do {
-        error = co_await read_more(message.data, have);
+        error = co_await read_more(arrival);
     } while (!error && !stream_.is_message_done());
-    message.data.resize(have);
+    message.pieces = arrival.take();
     const bool refused = error == asio::error::no_memory;
     if (error) {
         memory_.release();

@@ -162,7 +162,7 @@ asio::awaitable<void> ChannelsConnection::take(http::WebSocketMessage received) 
         return decoded;
     };
     Decoded decoded = co_await http::read_text<Decoded>(
-        work_thread_, std::move(received.data), std::move(decode));
+        work_thread_, std::move(received.pieces), std::move(decode));
     if (decoded.has_error()) {
         const std::string& why = decoded.error().message();
         log_->record(PeerEvent::kRejected, why);

@@ -121,7 +121,7 @@ asio::awaitable<void> serve_terminal(
         }
         http::TextReader<TerminalMessage> read = read_terminal_message;
         TerminalMessage message = co_await http::read_text<TerminalMessage>(
-            work_thread, std::move(received.value().data), std::move(read));
+            work_thread, std::move(received.value().pieces), std::move(read));
         // Ignored: terminado has no message for an error, and the end of the shell is a message.
         if (message.input) {
             std::string input = std::move(*message.input);

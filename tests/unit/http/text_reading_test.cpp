@@ -62,6 +62,33 @@ TEST_CASE("kTextReadAtOnceBytesMax: a longer text is read elsewhere", "[http][li
     CHECK(seen[2].bytes == most + 1);
 }
 
+TEST_CASE("a text in pieces is read as a whole", "[http]") {
+    TextHarness harness;
+    const auto read_it = [&](std::vector<std::string> pieces, std::string& found) {
+        asio::co_spawn(
+            harness.io,
+            [&, pieces = std::move(pieces)]() mutable -> asio::awaitable<void> {
+                TextReader<std::string> same = [](std::string text) { return text; };
+                found = co_await read_text<std::string>(
+                    &harness.thread, std::move(pieces), std::move(same));
+            },
+            [](std::exception_ptr thrown) { REQUIRE_FALSE(thrown); });
+        harness.io.restart();
+        (void)harness.io.run();
+    };
+    std::string found = "before";
+    read_it({}, found);
+    CHECK(found.empty());
+    read_it({"one"}, found);
+    CHECK(found == "one");
+    read_it({"one", "", "two", "six"}, found);
+    CHECK(found == "onetwosix");
+    // Together too long to be read at once.
+    const std::string half(kTextReadAtOnceBytesMax, 'h');
+    read_it({half, "-", half}, found);
+    CHECK(found == half + "-" + half);
+}
+
 TEST_CASE("without a thread every text is read at once", "[http]") {
     TextHarness harness;
     const auto seen = harness.read({kTextReadAtOnceBytesMax + 1}, nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/http/message/problem.hpp"
+#include "kernel-manager/http/message/text_reading.hpp"
 #include "tests/unit/http/test_server.hpp"
 
 #include <algorithm>
@@ -29,7 +30,9 @@ asio::awaitable<void> echo(Socket socket, Log log) {
             co_return;
         }
         std::vector<asio::const_buffer> pieces;
-        pieces.push_back(asio::buffer(message.value().data));
+        for (const std::string& piece : message.value().pieces) {
+            pieces.push_back(asio::buffer(piece));
+        }
         const Status sent = co_await socket->send(message.value().kind, std::move(pieces));
         if (sent.has_error()) {
             co_return;
@@ -82,7 +85,7 @@ asio::awaitable<void> prove(Socket socket, Log /*log*/) {
         if (message.has_error()) {
             co_return;
         }
-        std::string text = std::move(message.value().data);
+        std::string text = join_text(std::move(message.value().pieces));
         if (text == "report") {
             text = std::to_string(proved);
         } else if (text == "large") {
@@ -106,7 +109,7 @@ asio::awaitable<void> leave(Socket socket, Log log) {
             log->receive_error = message.error().code();
             co_return;
         }
-        const std::string text = std::move(message.value().data);
+        const std::string text = join_text(std::move(message.value().pieces));
         if (leaving) {
             const std::lock_guard lock(log->mutex);
             log->heard.push_back(text);

@@ -256,7 +256,7 @@ TEST_CASE("a message that finds no memory ends its WebSocket, and no other", "[h
 TEST_CASE("a long message is counted until its handler is done with it", "[http][websocket]") {
     constexpr std::size_t kBytes = 16'000'000;  // more than sockets hold on its way back
     ConnectionLimits limits;
-    limits.arrival_principal_bytes_max = 2 * kBytes - 1;  // claims grow by doubling
+    limits.arrival_principal_bytes_max = 2 * kBytes - 1;  // one and not two
     limits.arrival_wait_max = milliseconds(1000);
     const TestServer server(limits);
     WebSocketClient first(server.port(), "/echo-socket");

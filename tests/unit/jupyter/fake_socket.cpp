@@ -27,7 +27,12 @@ FakeSocket::FakeSocket(asio::io_context& io)
       room_(io, asio::steady_timer::time_point::max()) {}
 
 void FakeSocket::say(http::WebSocketKind kind, std::string data) {
-    incoming_.push_back({kind, std::move(data)});
+    http::WebSocketMessage message;
+    message.kind = kind;
+    message.pieces.push_back(data.substr(data.size() / 2));
+    data.resize(data.size() / 2);
+    message.pieces.insert(message.pieces.begin(), std::move(data));
+    incoming_.push_back(std::move(message));
     arrival_.cancel();
 }
 
