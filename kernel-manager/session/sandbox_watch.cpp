@@ -68,6 +68,7 @@ void SandboxWatch::take() {
             case sandbox::SandboxEvent::Kind::kSandboxDied: {
                 boost::system::error_code ignored;  // our own duplicate descriptor
                 descriptor_.close(ignored);
+                sandbox_gone_ = true;
                 listener_.on_sandbox_died();
                 return;
             }

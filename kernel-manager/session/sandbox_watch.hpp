@@ -46,6 +46,8 @@ class SandboxWatch {
     void take_denials();
     /// It listens, and nothing waits here to be passed on.
     bool is_at_rest() const { return descriptor_.is_open() && !closed_ && inbox_.is_empty(); }
+    /// It was reported that there is no sandbox any more.
+    bool is_sandbox_gone() const { return sandbox_gone_; }
     void close();
 
  private:
@@ -58,6 +60,7 @@ class SandboxWatch {
     const KeepAlive keep_session_;
     boost::asio::posix::stream_descriptor descriptor_;
     bool closed_ = false;
+    bool sandbox_gone_ = false;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

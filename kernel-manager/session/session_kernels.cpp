@@ -211,13 +211,6 @@ bool SessionKernels::are_dead() const {
     });
 }
 
-bool SessionKernels::is_any_dead() const {
-    const std::vector<SupervisedKernel*> kernels = all();
-    return std::any_of(kernels.begin(), kernels.end(), [](const SupervisedKernel* kernel) {
-        return kernel->state() == KernelState::kDead;
-    });
-}
-
 bool SessionKernels::can_pass() const {
     const std::vector<SupervisedKernel*> kernels = all();
     return !sweeping_all_ && to_launch_.empty() &&

@@ -84,8 +84,6 @@ class SessionKernels {
     bool are_busy() const;
     /// Each is dead for good.
     bool are_dead() const;
-    /// One is.
-    bool is_any_dead() const;
     /// Something works that a freeze would hold up, or there is nothing to freeze.
     bool are_at_work() const;
     /// Each can pass to another program, and none is to come.

@@ -384,8 +384,7 @@ bool SupervisedKernel::is_ready() const {
 }
 
 bool SupervisedKernel::is_at_rest() const {
-    return is_ready() && process_.takes_requests() && !run_.is_running() && !files_.busy() &&
-           debugger_.size() == 0 && !process_.is_copying();
+    return is_ready() && process_.takes_requests() && is_quiet();
 }
 
 bool SupervisedKernel::is_at_work() const {

@@ -217,7 +217,7 @@ class SupervisedKernel {
     void mark_dead() { state_ = KernelState::kDead; }
 
     // --- its way to another program in the server's process
-    /// It can be copied now, and nothing is half said.
+    /// It can be copied now, or it is dead for good, and nothing is half said.
     bool can_pass() const;
     /// There is no interpreter here any more. Precondition: can_pass().
     PassedKernel pass_on();
@@ -279,6 +279,11 @@ class SupervisedKernel {
     bool is_at_work() const;
 
  private:
+    /// Nothing that was asked of it is under way.
+    bool is_quiet() const {
+        return !run_.is_running() && !files_.busy() && debugger_.size() == 0 &&
+               !process_.is_copying();
+    }
     // supervised_kernel_parts.cpp
     ProcessSupervisor::Settings process_settings() const;
     ProcessSupervisor::Sandbox process_sandbox(UsageMeter& usage);

@@ -185,7 +185,8 @@ DebugRouter::Kernel SupervisedKernel::debug_hooks() {
 }
 
 bool SupervisedKernel::can_pass() const {
-    return is_at_rest() && process_.is_at_rest() && output_.is_at_rest() && waiting_.size() == 0 &&
+    const bool rests = is_at_rest() || (process_.is_left_dead() && is_quiet());
+    return rests && process_.is_at_rest() && output_.is_at_rest() && waiting_.size() == 0 &&
            !held_ && !reviving_ && !next_ && !closed_;
 }
 

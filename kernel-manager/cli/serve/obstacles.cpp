@@ -5,11 +5,18 @@
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/process/command_table.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace cellkeep::cli {
 
 namespace {
+
+bool has_dead_interpreter(const session::SessionInfo& info) {
+    return std::any_of(info.languages.begin(), info.languages.end(), [](const auto& language) {
+        return language.state == session::KernelState::kDead;
+    });
+}
 
 /// What the session has that a program which reads that format takes over none of; nullopt:
 /// nothing.
@@ -37,6 +44,9 @@ std::optional<std::string> find_newer_part(
     if (!part && format < kHandOverFormatOfNetworks &&
         session.info().network.mode != egress::NetworkMode::kNone) {
         part = "it has a network";
+    }
+    if (!part && format < kHandOverFormatOfTheDead && has_dead_interpreter(session.info())) {
+        part = "one of its interpreters is dead";
     }
     return part ? std::optional(*part + ", and the other program takes over none such")
                 : std::nullopt;

@@ -48,9 +48,10 @@ inline constexpr std::chrono::seconds kEndPatience{30};
 /// A process on its way from one program in the server's process to another, and what is known of
 /// it.
 struct PassedProcess {
-    PassedInterpreter interpreter;
-    std::string session;  // ServerMessages
-    nlohmann::json info;
+    PassedInterpreter interpreter;  // without descriptors if there is none
+    std::optional<Death> death;     // there is none, and none follows by itself
+    std::string session;            // ServerMessages
+    nlohmann::json info;            // null: nothing was said
     std::uint64_t restarts = 0;
     std::deque<std::chrono::steady_clock::time_point> deaths;  // that count
     std::uint64_t oom_kills = 0;                               // seen
@@ -155,12 +156,14 @@ class ProcessSupervisor {
     boost::asio::awaitable<Status> adopt(nlohmann::json content);
 
     // --- its way to another program in the server's process
-    /// The process has answered, is not ending, and nothing is half said or asked.
+    /// The process has answered, is not ending, and nothing is half said or asked. Or there is none
+    /// and none follows by itself.
     bool is_at_rest() const;
     /// The process and what is known of it: there is none here any more. Precondition:
     /// is_at_rest().
     PassedProcess pass_on();
     /// In place of launch(): Sandbox::start is not called, connect is, with the events of this.
+    /// Neither is, if there is no process.
     Status go_on(
         PassedProcess passed,
         const std::function<
@@ -230,6 +233,8 @@ class ProcessSupervisor {
     void settle_claimed_end() { claimed_end_.settle(); }
 
     // --- how it is
+    /// There is none, and none follows by itself.
+    bool is_left_dead() const { return dead_ && !process_ && !closed_; }
     /// There is a process, or one is being started, or what one has left running is being killed.
     bool has_process() const { return process_ != nullptr; }
     /// Its exit was reported; what it left running may live.
@@ -257,6 +262,7 @@ class ProcessSupervisor {
     }
 
  private:
+    bool is_live_at_rest() const;
     Interpreter::Events events();
     void launch_under(const protocol::Message* parent);
     void on_ready(const protocol::Message& kernel_info);

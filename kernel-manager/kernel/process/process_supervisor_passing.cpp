@@ -8,15 +8,23 @@
 namespace cellkeep::session {
 
 bool ProcessSupervisor::is_at_rest() const {
+    return is_left_dead() || is_live_at_rest();
+}
+
+bool ProcessSupervisor::is_live_at_rest() const {
     return takes_requests() && !is_adopting() && !is_copying() && !claimed_end_.is_asking() &&
            process_->is_at_rest();
 }
 
 PassedProcess ProcessSupervisor::pass_on() {
     PassedProcess passed;
-    passed.interpreter = process_->pass_on();
+    if (process_) {
+        passed.interpreter = process_->pass_on();
+    } else {
+        passed.death = death_;
+    }
     passed.session = messages_.session();
-    passed.info = info().value_or(nlohmann::json::object());
+    passed.info = info().value_or(nlohmann::json());
     passed.restarts = restart_policy_.restarts();
     passed.deaths = restart_policy_.deaths();
     passed.oom_kills = end_.oom_kills_seen();
@@ -38,9 +46,14 @@ Status ProcessSupervisor::go_on(
     restart_policy_.go_on(passed.restarts, std::move(passed.deaths));
     messages_ = ServerMessages(std::move(passed.session));
     ++life_;
-    BOOST_OUTCOME_TRY(process_, connect(std::move(passed.interpreter), events()));
-    handshake_.go_on(std::move(passed.info));
-    change(KernelEvent::kReady);
+    if (!passed.death) {
+        BOOST_OUTCOME_TRY(process_, connect(std::move(passed.interpreter), events()));
+    }
+    death_ = passed.death;
+    if (!passed.info.is_null()) {
+        handshake_.go_on(std::move(passed.info));
+    }
+    change(death_ ? KernelEvent::kDied : KernelEvent::kReady);
     if (passed.claimed_end) {
         watch_claimed_end(*passed.claimed_end);
     }

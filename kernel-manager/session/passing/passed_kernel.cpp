@@ -5,12 +5,35 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace cellkeep::session {
 
 using nlohmann::json;
 using std::chrono::steady_clock;
+
+namespace {
+
+json write_death(const std::optional<Death>& death) {
+    return death ? json({{"kind", static_cast<int>(death->kind)}, {"detail", death->detail}})
+                 : json();
+}
+
+/// A program of an older format writes none.
+std::optional<Death> read_death(const json& kernel) {
+    const json text = kernel.value("death", json());
+    if (text.is_null()) {
+        return std::nullopt;
+    }
+    const int kind = text.at("kind").get<int>();
+    if (kind < 0 || kind > static_cast<int>(Death::Kind::kLinkBroken)) {
+        throw json::other_error::create(502, "no such end of an interpreter", &kernel);
+    }
+    return Death{static_cast<Death::Kind>(kind), text.at("detail").get<int>()};
+}
+
+}  // namespace
 
 json write_kernel(const PassedKernel& kernel) {
     json deaths = json::array();
@@ -21,6 +44,7 @@ json write_kernel(const PassedKernel& kernel) {
     return {
         {"session", kernel.process.session},
         {"info", kernel.process.info},
+        {"death", write_death(kernel.process.death)},
         {"restarts", kernel.process.restarts},
         {"deaths", std::move(deaths)},
         {"oom_kills", kernel.process.oom_kills},
@@ -31,6 +55,10 @@ json write_kernel(const PassedKernel& kernel) {
 
 PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
     PassedKernel kernel;
+    kernel.process.death = read_death(text);
+    if (kernel.process.death.has_value() == static_cast<bool>(interpreter.pidfd)) {
+        throw json::other_error::create(502, "an interpreter is dead or has a process", &text);
+    }
     kernel.process.interpreter = std::move(interpreter);
     kernel.process.session = text.at("session").get<std::string>();
     kernel.process.info = text.at("info");

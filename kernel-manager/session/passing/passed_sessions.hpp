@@ -42,7 +42,7 @@ struct PassedSession {
     std::uint32_t slot = 0;  // its number, which gives it its user on the host
     nlohmann::json state;    // of the form that SandboxedSession writes and reads
     sandbox::PassedSandbox sandbox;
-    PassedInterpreter interpreter;
+    PassedInterpreter interpreter;               // no descriptors: it is dead for good
     std::vector<PassedInterpreter> further;      // of other languages, by their groups from 1
     CheckpointEnds checkpoints;                  // of those in state
     std::vector<process::CommandEnds> commands;  // of those in state, in their order

@@ -45,7 +45,11 @@ std::vector<process::CommandEnds> read_ends(const json& session) {
     return all;
 }
 
+/// Of one that is dead there is nothing.
 json write_interpreter(const PassedInterpreter& interpreter) {
+    if (!interpreter.pidfd) {
+        return json::object();
+    }
     return {
         {"worker", interpreter.id},
         {"pidfd", interpreter.pidfd.get()},
@@ -56,6 +60,9 @@ json write_interpreter(const PassedInterpreter& interpreter) {
 
 PassedInterpreter read_interpreter(const json& text) {
     PassedInterpreter interpreter;
+    if (text.is_object() && !text.contains("worker")) {
+        return interpreter;
+    }
     interpreter.id = text.at("worker").get<sandbox::WorkerId>();
     interpreter.pidfd = take_fd(text, "pidfd");
     interpreter.link = take_fd(text, "link");
@@ -201,6 +208,9 @@ std::vector<PassedRemains> read_remains(const json& all) {
 }
 
 void add_descriptors(const PassedInterpreter& interpreter, std::vector<int>& all) {
+    if (!interpreter.pidfd) {
+        return;
+    }
     for (const UniqueFd* fd :
          {&interpreter.pidfd, &interpreter.link, &interpreter.stdout_fd, &interpreter.stderr_fd}) {
         all.push_back(fd->get());

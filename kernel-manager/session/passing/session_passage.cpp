@@ -103,7 +103,7 @@ Status read_further(
     const json& state, std::vector<PassedInterpreter> ends, SessionKernels& kernels) {
     const json further = state.contains("further") ? state.at("further") : json::array();
     if (further.size() != ends.size()) {
-        return Error(ErrorCode::kProtocol, "passed session: a kernel without an interpreter");
+        return Error(ErrorCode::kProtocol, "passed session: a kernel without its place");
     }
     for (std::size_t i = 0; i < ends.size(); ++i) {
         const json& one = further.at(i);
@@ -155,11 +155,8 @@ void read_output(const json& text, OutputFanout& output) {
 }  // namespace
 
 std::optional<std::string> SessionPassage::find_obstacle() const {
-    if (parts_.kernels.main().state() == KernelState::kDead) {
-        return "its interpreter is dead";
-    }
-    if (parts_.kernels.is_any_dead()) {
-        return "one of its interpreters is dead";
+    if (parts_.watch.is_sandbox_gone()) {
+        return "its sandbox is gone";
     }
     if (names_of_checkpoints(parts_.checkpoints) > kPassedNamesMax) {
         return "its checkpoints have more than " + std::to_string(kPassedNamesMax) + " files";

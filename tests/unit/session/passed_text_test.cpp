@@ -4,11 +4,11 @@
 #include "kernel-manager/limits/limits.hpp"
 #include "kernel-manager/session/passing/passed_branch.hpp"
 #include "protocol/limits.hpp"
+#include "tests/unit/session/any_sessions.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,108 +22,10 @@ namespace cellkeep::session {
 namespace {
 
 using nlohmann::json;
-
-UniqueFd any_file() {
-    return UniqueFd(::memfd_create("any", MFD_CLOEXEC));
-}
-
-sandbox::PassedSandbox any_sandbox() {
-    sandbox::PassedSandbox passed;
-    passed.pidfd = any_file();
-    passed.control = any_file();
-    passed.events = any_file();
-    passed.workspace = any_file();
-    passed.cgroup.directories = {"/a", "/a/b"};
-    passed.cgroup.memory = {"/a", sandbox::CgroupVersion::kV1};
-    passed.cgroup.leaves = {{0, "/a/b"}, {3, "/a/c"}};
-    passed.cgroup.cpu_quota = "100";
-    passed.cgroup.can_kill = true;
-    passed.isolation.controls = {
-        {"seccomp", sandbox::ControlState::kApplied, "filter", "", ""},
-        {"freeze", sandbox::ControlState::kAbsent, "", "why", "fix"}};
-    passed.file_uid = 5;
-    passed.last_worker = 6;
-    passed.last_request = 7;
-    return passed;
-}
-
-PassedSessions any_sessions() {
-    PassedSessions passed;
-    PassedSession session;
-    session.id = "ses_1";
-    session.kernel_id = "k";
-    session.slot = 4;
-    session.state = json::object({{"text", std::string("\xff\0", 2)}});
-    session.sandbox = any_sandbox();
-    session.interpreter = {9, any_file(), any_file(), any_file(), any_file()};
-    for (const sandbox::WorkerId worker : {10U, 11U}) {
-        session.further.push_back({worker, any_file(), any_file(), any_file(), any_file()});
-    }
-    session.commands.push_back({any_file(), any_file(), any_file(), {}});
-    session.commands.push_back({{}, {}, {}, any_file()});
-    session.commands.emplace_back();
-    session.network.push_back(any_file());
-    session.network.push_back(any_file());
-    session.zygote = 0;
-    session.branch = {"ses_0", "ckp_1", "label"};
-    passed.sessions.push_back(std::move(session));
-    PassedRemains remains;
-    remains.id = "ses_0";
-    remains.parent = "ses_00";
-    remains.slot = 3;
-    remains.sandbox = any_sandbox();
-    remains.zygote = 0;
-    passed.remains.push_back(std::move(remains));
-    passed.zygotes.push_back(any_sandbox());
-    passed.leases.push_back(std::make_shared<const UniqueFd>(any_file()));
-    passed.catalogs.push_back(json::object({{"specs", json::array()}}));
-    passed.fronts = json::object({{"a", 1}});
-    passed.front_fds.push_back(any_file());
-    passed.authority = json::object({{"key", "k"}});
-    passed.cgroups_named = 11;
-    return passed;
-}
-
-/// What exec does with the old program's own.
-void forget(PassedInterpreter& interpreter) {
-    for (UniqueFd* fd :
-         {&interpreter.pidfd, &interpreter.link, &interpreter.stdout_fd, &interpreter.stderr_fd}) {
-        (void)fd->release();
-    }
-}
-
-void forget(sandbox::PassedSandbox& sandbox) {
-    for (UniqueFd* fd : {&sandbox.pidfd, &sandbox.control, &sandbox.events, &sandbox.workspace}) {
-        (void)fd->release();
-    }
-}
-
-void forget(PassedSessions& passed) {
-    for (PassedRemains& remains : passed.remains) {
-        forget(remains.sandbox);
-    }
-    for (PassedSession& session : passed.sessions) {
-        forget(session.sandbox);
-        forget(session.interpreter);
-        for (PassedInterpreter& interpreter : session.further) {
-            forget(interpreter);
-        }
-        for (process::CommandEnds& ends : session.commands) {
-            for (UniqueFd* fd : {&ends.input, &ends.out, &ends.err, &ends.controller}) {
-                (void)fd->release();
-            }
-        }
-        for (UniqueFd& fd : session.network) {
-            (void)fd.release();
-        }
-    }
-    for (sandbox::PassedSandbox& zygote : passed.zygotes) {
-        forget(zygote);
-    }
-    for (UniqueFd& fd : passed.front_fds) {
-        (void)fd.release();
-    }
-}
+using test::any_file;
+using test::any_sandbox;
+using test::any_sessions;
+using test::forget;
 
 TEST_CASE("passed sessions arrive with their descriptors", "[session][passing]") {
     PassedSessions before = any_sessions();
@@ -209,6 +111,27 @@ TEST_CASE(
     CHECK(read.value().front_fds.empty());
     CHECK_FALSE(read.value().sessions.at(0).branch.has_value());
     CHECK(read.value().remains.empty());
+}
+
+TEST_CASE("of an interpreter that is dead no descriptor passes", "[session][passing]") {
+    PassedSessions before = any_sessions();
+    const std::size_t all = descriptors_of(before).size();
+    before.sessions[0].interpreter = {};
+    before.sessions[0].further[0] = {};
+    before.leases.clear();
+    const std::vector<int> numbers = descriptors_of(before);
+    CHECK(numbers.size() == all - 9);  // four of each, and the lease
+    for (const int fd : numbers) {
+        REQUIRE(::fcntl(fd, F_SETFD, 0) == 0);
+    }
+    const json value = write_passed(before);
+    forget(before);
+    auto read = read_passed(value);
+    REQUIRE(read.has_value());
+    CHECK(write_passed(read.value()) == value);
+    CHECK_FALSE(read.value().sessions[0].interpreter.pidfd);
+    CHECK_FALSE(read.value().sessions[0].further[0].pidfd);
+    CHECK(read.value().sessions[0].further[1].id == 11);
 }
 
 TEST_CASE("what is not of the form is not taken", "[session][passing]") {

@@ -82,9 +82,11 @@ TEST_CASE_METHOD(WatchFixture, "reports are passed on in their order", "[session
     report(EventKind::kGroupSwept, 2);
     poll();
     CHECK(seen == std::vector<std::string>{"exit 7", "denied ptrace", "swept", "swept 2"});
+    CHECK_FALSE(watch.is_sandbox_gone());
     report(EventKind::kSandboxDied);
     poll();
     CHECK(seen.back() == "died");
+    CHECK(watch.is_sandbox_gone());
     report(EventKind::kSwept);
     poll();
     CHECK(seen.back() == "died");  // nothing follows
