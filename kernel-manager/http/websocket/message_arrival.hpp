@@ -21,12 +21,13 @@ class MessageArrival {
 
     std::size_t bytes() const { return bytes_; }
     bool is_full() const { return pieces_.empty() || in_last_ == pieces_.back().size(); }
-    /// For how many bytes to make room at most. It doubles as the message comes, so that a peer
+    /// How much more may be reserved at once. It doubles as the message comes, so that a peer
     /// cannot make us reserve what it merely announces.
-    std::size_t most() const { return std::clamp(bytes_, kFirstBytes, kPieceBytesMax); }
-    /// Precondition: is_full(). A message may come in any number of reads; this is not for each.
+    std::size_t most() const { return std::max(bytes_, kFirstBytes); }
+    /// For kPieceBytesMax of these bytes at most. Precondition: is_full(). A message may come in
+    /// any number of reads; this is not for each.
     void make_room(std::size_t bytes) {
-        pieces_.emplace_back(bytes, '\0');
+        pieces_.emplace_back(std::min(bytes, kPieceBytesMax), '\0');
         in_last_ = 0;
     }
     boost::asio::mutable_buffer room() {

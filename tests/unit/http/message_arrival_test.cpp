@@ -21,8 +21,8 @@ std::vector<std::size_t> arrive(
     std::vector<std::size_t> rooms;
     while (!message.empty()) {
         if (arrival.is_full()) {
-            rooms.push_back(std::min(arrival.most(), message.size()));
-            arrival.make_room(rooms.back());
+            arrival.make_room(std::min(arrival.most(), message.size()));
+            rooms.push_back(arrival.room().size());
         }
         const auto room = arrival.room();
         const std::size_t came = std::min({room.size(), message.size(), at_a_time});

@@ -6,7 +6,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <barrier>
+#include <cstddef>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace cellkeep::http::test {
 namespace {
@@ -272,6 +277,31 @@ TEST_CASE("a long message is counted until its handler is done with it", "[http]
     WebSocketClient refused(server.port(), "/echo-socket");
     refused.send_binary(std::string(kBytes, 'y'));
     CHECK(refused.read_close() == 1013);
+}
+
+TEST_CASE("long messages that come together are not in one another's way", "[http][websocket]") {
+    constexpr std::size_t kMiB = 1U << 20U;
+    ConnectionLimits limits;
+    limits.arrival_principal_bytes_max = 5 * kMiB;  // one and a half
+    limits.arrival_wait_max = milliseconds(5000);
+    const TestServer server(limits);
+    std::barrier together(3);
+    std::array<std::string, 3> echoes;
+    std::vector<std::thread> clients;
+    for (std::string& echo : echoes) {
+        clients.emplace_back([&server, &together, &echo] {
+            WebSocketClient client(server.port(), "/echo-socket");
+            together.arrive_and_wait();
+            client.send_binary(std::string(3 * kMiB, 'x'));
+            echo = client.read();
+        });
+    }
+    for (std::thread& client : clients) {
+        client.join();
+    }
+    for (const std::string& echo : echoes) {
+        CHECK(echo == std::string(3 * kMiB, 'x'));
+    }
 }
 
 TEST_CASE("a peer that takes nothing is cut off", "[http][websocket]") {
