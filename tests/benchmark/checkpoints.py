@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of checkpoints, rollbacks and branches. No peer has them, so only Cellkeep's cells are filled; what
-is compared with something is compared in turns within one cell.
+"""Rows of checkpoints, rollbacks and branches. No peer has them. Checkpoints take turns with the fork of a
+Python process that has the same in memory, because machines differ by several times in what a fork takes. What
+is compared with another session of Cellkeep's is compared in turns within one cell.
 
 A sample is the whole round trip of the request, on a connection kept alive. Before each a cell runs, or
 the answer would be the checkpoint before.
 """
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from clients import HttpConnection, RestClient
+from floors import BareFork
 from processes import settle
 from report import Cell, Row, megabytes
 from run import Run
@@ -80,7 +82,7 @@ class Kept:
             self._http.close()
 
 
-@contextmanager
+@contextlib.contextmanager
 def kept(subject: Cellkeep, prepare: str, **checkpoints: object) -> Iterator[Kept]:
     session = Kept(subject, **checkpoints)
     try:
@@ -106,11 +108,14 @@ def _keep_and_go_back(run: Run, key: str, prepare: str, size: int, of: str) -> N
         run.report.row(f"rollback_{key}", "… rollback to it", "times"),
     ]
 
+    forked = rows[0].cell(BareFork.name)
+
     def measure(checkpoint: Cell, rollback: Cell) -> None:
         # First, because what is measured until a failure is judged, too.
         checkpoint.facts["bytes"] = rollback.facts["bytes"] = size
-        with kept(run.cellkeep, prepare) as session:
+        with contextlib.closing(BareFork(prepare)) as fork, kept(run.cellkeep, prepare) as session:
             for _ in range(run.form.checkpoints):
+                forked.samples.append(fork.once())
                 seconds, made = session.checkpoint()
                 checkpoint.samples.append(seconds)
                 session.run(CHANGE)

@@ -2,8 +2,8 @@
 """The physical limits: what a message and a process cost with nothing around them.
 
 A ping-pong of two processes over ZeroMQ on loopback TCP, and the fork of a Python process that has
-imported what sessions import, which answers over a pipe. Run as a program, this file is the other
-process of each.
+what a session has: the fork answers over a pipe. Run as a program, this file is the other process of
+each.
 """
 
 import os
@@ -52,13 +52,13 @@ class PingPong:
 
 
 class BareFork:
-    """Forks on request; the child evaluates `1+1` and answers."""
+    """Forks on request; the child evaluates `1+1` and answers. `prepare`: the code that runs before."""
 
     name = "bare fork"
 
-    def __init__(self) -> None:
-        self._parent = helper("fork", pipes=True)
-        self._ask(b"")  # it answers when its imports are done
+    def __init__(self, prepare: str = IMPORTS) -> None:
+        self._parent = helper("fork", prepare, pipes=True)
+        self._ask(b"")  # it answers when that code has run
 
     def _ask(self, line: bytes) -> bytes:
         self._parent.stdin.write(line)
@@ -91,8 +91,9 @@ def echo(port: str) -> None:
         peer.send_multipart(peer.recv_multipart())
 
 
-def fork_on_request() -> None:
-    exec(IMPORTS, {})
+def fork_on_request(prepare: str) -> None:
+    own: dict[str, object] = {}  # lives as long as this process
+    exec(prepare, own)
     held: list[int] = []
     os.write(1, b"ready\n")
     alive, ours = os.pipe()  # held children see its end when we go
@@ -119,4 +120,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "echo":
         echo(sys.argv[2])
     else:
-        fork_on_request()
+        fork_on_request(sys.argv[2])

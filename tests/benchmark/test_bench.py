@@ -147,6 +147,7 @@ def test_every_row_has_the_subjects_that_it_is_about(whole: Finished) -> None:
     expected |= {(f"trip_{way}", PingPong.name) for way in WAYS}
     expected |= {(key, "Cellkeep") for key in ours}
     expected |= {(key, "bare fork") for key in ("start_warm", "start_imports", "memory_2")}
+    expected |= {(f"checkpoint_{of}", "bare fork") for of in ("heap", "fresh")}
     assert expected <= found
 
 
