@@ -8,6 +8,7 @@
 namespace cellkeep::session {
 
 struct Death {
+    /// An upgrade passes its number (passed_kernel.cpp): a new one comes last.
     enum class Kind {
         kExited,       // the process ended by itself; detail is its exit code
         kSignal,       // a signal that we did not send; detail is its number

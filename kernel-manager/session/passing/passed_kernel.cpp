@@ -59,6 +59,9 @@ PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
     if (kernel.process.death.has_value() == static_cast<bool>(interpreter.pidfd)) {
         throw json::other_error::create(502, "an interpreter is dead or has a process", &text);
     }
+    if (!kernel.process.death && !text.at("info").is_object()) {
+        throw json::other_error::create(502, "an interpreter that lives has said something", &text);
+    }
     kernel.process.interpreter = std::move(interpreter);
     kernel.process.session = text.at("session").get<std::string>();
     kernel.process.info = text.at("info");

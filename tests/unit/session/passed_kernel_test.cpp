@@ -121,6 +121,8 @@ TEST_CASE("an interpreter that is neither dead nor there is not taken", "[sessio
     CHECK(read_kernel(live, any_interpreter()).process.interpreter.id == 9);
     CHECK_THROWS_AS(read_kernel(live, {}), json::exception);
     CHECK_THROWS_AS(read_kernel(dead, any_interpreter()), json::exception);
+    live["info"] = json();
+    CHECK_THROWS_AS(read_kernel(live, any_interpreter()), json::exception);
     json wrong = dead;
     SECTION("a kind below all") {
         wrong["death"]["kind"] = -1;
