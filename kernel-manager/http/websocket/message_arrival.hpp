@@ -21,9 +21,21 @@ class MessageArrival {
 
     std::size_t bytes() const { return bytes_; }
     bool is_full() const { return pieces_.empty() || in_last_ == pieces_.back().size(); }
-    /// How much more may be reserved at once. It doubles as the message comes, so that a peer
-    /// cannot make us reserve what it merely announces.
-    std::size_t most() const { return std::max(bytes_, kFirstBytes); }
+    /// For how many more bytes to claim memory: as many as have come, so that a peer cannot hold
+    /// what it merely announces. Of a long message all that its frame announces, so that long ones
+    /// which grow in step do not all wait for what the others hold. hint(N): what is still to come
+    /// of the frame, or N if that is more or not known.
+    template <typename Hint>
+    std::size_t wanted(const Hint& hint, std::size_t message_bytes_max) const {
+        const std::size_t doubled = std::max(bytes_, kFirstBytes);
+        const std::size_t left = message_bytes_max - std::min(bytes_, message_bytes_max);
+        if (bytes_ >= kPieceBytesMax && left > 0) {
+            if (const std::size_t announced = hint(left); announced < left) {
+                return announced;
+            }
+        }
+        return std::min(hint(doubled), doubled);
+    }
     /// For kPieceBytesMax of these bytes at most. Precondition: is_full(). A message may come in
     /// any number of reads; this is not for each.
     void make_room(std::size_t bytes) {

@@ -166,10 +166,9 @@ asio::awaitable<bool> BeastSession::claim(std::size_t bytes) {
 
 asio::awaitable<boost::system::error_code> BeastSession::read_more(MessageArrival& arrival) {
     if (arrival.is_full()) {
-        const std::size_t more = std::min(stream_.read_size_hint(arrival.most()), arrival.most());
+        const auto hint = [this](std::size_t most) { return stream_.read_size_hint(most); };
+        const std::size_t more = arrival.wanted(hint, limits_.websocket_message_bytes_max);
         const std::size_t next = arrival.bytes() + std::min(more, MessageArrival::kPieceBytesMax);
-        // All of it, and not for the next piece: messages that grow in step would all wait, each
-        // for what the others hold.
         if (arrival.bytes() + more > limits_.arrival_free_bytes_max && next > memory_.held()) {
             const bool granted = co_await claim(arrival.bytes() + more);
             if (!granted) {

@@ -21,7 +21,8 @@ std::vector<std::size_t> arrive(
     std::vector<std::size_t> rooms;
     while (!message.empty()) {
         if (arrival.is_full()) {
-            arrival.make_room(std::min(arrival.most(), message.size()));
+            const auto left = [&](std::size_t most) { return std::min(most, message.size()); };
+            arrival.make_room(arrival.wanted(left, 100 * MessageArrival::kPieceBytesMax));
             rooms.push_back(arrival.room().size());
         }
         const auto room = arrival.room();
@@ -40,7 +41,8 @@ std::string join(const std::vector<std::string>& pieces) {
 TEST_CASE("the room of a message doubles, up to a bound", "[http][websocket]") {
     MessageArrival arrival;
     CHECK(arrival.is_full());
-    CHECK(arrival.most() == kFirst);
+    const auto unknown = [](std::size_t most) { return most; };
+    CHECK(arrival.wanted(unknown, 100 * kFirst) == kFirst);
     std::string message(5'000'000, 'm');
     for (std::size_t i = 0; i < message.size(); i += 1000) {
         message[i] = static_cast<char>('a' + i / 1000 % 26);
@@ -56,6 +58,27 @@ TEST_CASE("the room of a message doubles, up to a bound", "[http][websocket]") {
     CHECK(rooms[8] == MessageArrival::kPieceBytesMax);
     CHECK(arrival.bytes() == message.size());
     CHECK(join(arrival.take()) == message);
+}
+
+TEST_CASE("a long message claims what its frame announces", "[http][websocket]") {
+    constexpr std::size_t kMiB = MessageArrival::kPieceBytesMax;
+    MessageArrival arrival;
+    const auto come = [&arrival](std::size_t bytes) {
+        arrival.make_room(bytes);
+        arrival.add(bytes);
+    };
+    const auto announced = [](std::size_t) { return 50 * kMiB; };
+    const auto unknown = [](std::size_t most) { return most; };
+    come(kMiB - 1);
+    CHECK(arrival.wanted(announced, 100 * kMiB) == kMiB - 1);  // it doubles
+    come(1);
+    CHECK(arrival.wanted(announced, 100 * kMiB) == 50 * kMiB);
+    CHECK(arrival.wanted(unknown, 100 * kMiB) == kMiB);  // of frames that are to come
+    come(kMiB);
+    CHECK(arrival.wanted(unknown, 100 * kMiB) == 2 * kMiB);
+    // The library refuses what is too long; no more than has come is claimed for that.
+    CHECK(arrival.wanted(announced, 10 * kMiB) == 2 * kMiB);
+    CHECK(arrival.wanted(unknown, kMiB) == 2 * kMiB);
 }
 
 TEST_CASE("a room that was not filled is none of the message", "[http][websocket]") {

@@ -112,6 +112,12 @@ void WebSocketClient::send_fragments(const std::vector<std::string>& pieces) {
     }
 }
 
+void WebSocketClient::send_in_one_frame(const std::string& message) {
+    state_->stream.binary(true);
+    state_->stream.auto_fragment(false);
+    state_->stream.write(asio::buffer(message));
+}
+
 void WebSocketClient::send_in_frames_of(std::size_t bytes, const std::string& message) {
     state_->stream.text(true);
     boost::system::error_code error;
@@ -127,6 +133,10 @@ void WebSocketClient::pong(const std::string& payload) {
 
 void WebSocketClient::ping(const std::string& payload) {
     state_->stream.ping(websocket::ping_data(payload));
+}
+
+std::string WebSocketClient::read_if_any() {
+    return state_->read() ? std::string() : state_->take();
 }
 
 std::string WebSocketClient::read() {

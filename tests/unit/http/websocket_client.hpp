@@ -29,9 +29,13 @@ class WebSocketClient {
     void send_binary(const std::string& bytes);
     /// One text message, each piece a frame.
     void send_fragments(const std::vector<std::string>& pieces);
+    /// As most clients do; send_binary() has frames of some kilobytes.
+    void send_in_one_frame(const std::string& message);
     void send_in_frames_of(std::size_t bytes, const std::string& message);
     void ping(const std::string& payload);
     void pong(const std::string& payload);
+    /// The next message; empty if the socket was closed instead. For threads of a test.
+    std::string read_if_any();
     /// The next message; the test fails if the socket was closed instead.
     std::string read();
     bool got_text() const;
