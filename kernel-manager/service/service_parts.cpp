@@ -227,8 +227,8 @@ void Service::Parts::make_spares(boost::asio::io_context& io) {
                          std::size_t coming) { return admission->has_room_for_spare(coming); },
          .claim_slot = [admission = admission] { return admission->claim_slot(); },
          .wait_for_zygote =
-             [warm = warm](std::string language) {
-                 return warm->wait_until_ready(std::move(language));
+             [warm = warm](std::string kernel) {
+                 return warm->wait_until_ready(std::move(kernel));
              },
          .start =
              [starter = starter](

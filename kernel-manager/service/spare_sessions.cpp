@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/service/spare_sessions.hpp"
 
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/execution/death.hpp"
 #include "kernel-manager/execution/file_writing.hpp"
 #include "kernel-manager/service/admission.hpp"
 
+#include <string>
 #include <utility>
 
 namespace cellkeep::session {
@@ -91,7 +93,8 @@ boost::asio::awaitable<Result<SpareSessions::SessionPtr>> SpareSessions::make(
     BOOST_OUTCOME_CO_TRY(hooks_.check(options));
     SessionEntry entry;
     BOOST_OUTCOME_CO_TRY(entry.slot, hooks_.claim_slot());
-    co_await hooks_.wait_for_zygote(options.language);
+    std::string kernel = environments::offered_name(options.language, options.environment);
+    co_await hooks_.wait_for_zygote(std::move(kernel));
     if (hooks_.is_shutting_down()) {
         co_return refuse_at_shutdown();
     }

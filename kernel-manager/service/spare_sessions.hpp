@@ -36,8 +36,8 @@ class SpareSessions : public std::enable_shared_from_this<SpareSessions> {
         std::function<Status(const SessionOptions&)> check;
         std::function<bool(std::size_t coming)> has_room;
         std::function<Result<Claim<std::uint32_t>>()> claim_slot;
-        /// Spares wait for the full zygote of their language. They have the time.
-        std::function<boost::asio::awaitable<void>(std::string language)> wait_for_zygote;
+        /// Spares wait for the full zygote of their kernel. They have the time.
+        std::function<boost::asio::awaitable<void>(std::string kernel)> wait_for_zygote;
         /// SessionStarter::start(), of an entry that stays where it is.
         std::function<boost::asio::awaitable<Status>(SessionEntry&, SessionFactory::Order, OnEnd)>
             start;

@@ -90,7 +90,7 @@ bool WarmStarts::are_ready() const {
 
 boost::asio::awaitable<void> WarmStarts::wait_until_ready(std::string kernel) {
     const auto self = shared_from_this();
-    if (const auto warm = find(kernel)) {
+    if (const auto warm = find_or_begin(kernel)) {
         co_await warm->wait_until_ready();
     }
 }

@@ -50,7 +50,8 @@ class WarmStarts : public std::enable_shared_from_this<WarmStarts> {
     void begin();
     /// The first zygote of each kernel is made or could not be made, but for those on demand.
     bool are_ready() const;
-    /// The same of one kernel. At once for one without a warm start.
+    /// The same of one kernel; one on demand is begun, as by make_sandbox(). At once for one
+    /// without a warm start.
     boost::asio::awaitable<void> wait_until_ready(std::string kernel);
     /// By the kernel's zygote if it has one and that covers the policy; if that fails, without.
     /// The first call for a kernel on demand begins its warm start. Beyond kWarmEnvironmentsMax the

@@ -29,6 +29,7 @@ struct SparesFixture {
     bool closed = false;
     SessionStarter::OnEnd on_spare_end;
     std::shared_ptr<Completion<bool>> zygote;  // null: it is there
+    std::vector<std::string> waited_for;
     std::shared_ptr<SpareSessions> spares =
         SpareSessions::create(io, {Prespawn{1, {}}}, 0, hooks());
     SessionEntry entry = client_entry();
@@ -41,7 +42,8 @@ struct SparesFixture {
             .claim_slot = [this]() -> Result<Claim<std::uint32_t>> {
                 return std::move(*Claim<std::uint32_t>::take(places.slots, next_slot++));
             },
-            .wait_for_zygote = [this](std::string) -> boost::asio::awaitable<void> {
+            .wait_for_zygote = [this](std::string kernel) -> boost::asio::awaitable<void> {
+                waited_for.push_back(std::move(kernel));
                 if (const auto waits = zygote) {
                     (void)co_await Completion<bool>::wait(waits);
                 }
@@ -111,6 +113,15 @@ TEST_CASE_METHOD(SparesFixture, "a spare that is handed out keeps its place", "[
     CHECK(spares->pool()->size() == 0);
     entry = {};
     CHECK(places.slots->empty());
+}
+
+TEST_CASE_METHOD(
+    SparesFixture, "a spare waits for the zygote of its environment", "[service][spares]") {
+    Prespawn geo{1, {}};
+    geo.options.environment = "geo";
+    spares = SpareSessions::create(io, {Prespawn{1, {}}, geo}, 0, hooks());
+    fill();
+    CHECK(waited_for == std::vector<std::string>{"python", "python3-geo"});
 }
 
 TEST_CASE_METHOD(SparesFixture, "without a spare there is no session", "[service][spares]") {

@@ -143,6 +143,7 @@ TEST_CASE_METHOD(WarmStartsFixture, "other languages take their places", "[servi
 TEST_CASE_METHOD(
     WarmStartsFixture, "an environment begins with its first session", "[service][warm]") {
     start_session("a");
+    wait_until_ready("a");
     CHECK(begun == 0);  // the server has not begun
     warm->begin();
     wait_until_ready("python");
@@ -155,6 +156,16 @@ TEST_CASE_METHOD(
     warm->stop();
     start_session("b");
     CHECK(begun == 1);
+}
+
+TEST_CASE_METHOD(WarmStartsFixture, "who waits for an environment begins it", "[service][warm]") {
+    warm->begin();
+    wait_until_ready("a");
+    CHECK(begun == 1);
+    CHECK(warm->demanded() == 1);
+    start_session("a");
+    CHECK(begun == 1);
+    warm->stop();
 }
 
 TEST_CASE_METHOD(
