@@ -82,8 +82,9 @@ test('a terminal of JupyterLab is a shell in a session', { timeout: 240_000 }, a
     await page.keyboard.press('Control+c');
     await page.keyboard.type('stty size > size.txt; echo done > interrupted.txt\n');
     await until(() => says("import os; print(os.path.exists('interrupted.txt'))", 'True'), 'it was interrupted');
-    const [rows, columns] = (await run("print(open('size.txt').read())")).stdout.trim().split(' ').map(Number);
-    assert.ok(rows > 10 && columns > 40, `${rows} × ${columns}`);
+    const size = await run("print(open('size.txt').read())");
+    const [rows, columns] = size.stdout.trim().split(' ').map(Number);
+    assert.ok(rows > 10 && columns > 40, `${JSON.stringify(size)} ${await shown(terminal)}`);
     await picture(page, 'terminal');
     // The shell's end is the terminal's.
     await page.keyboard.type('exit\n');

@@ -196,6 +196,12 @@ class NotebookPage {
         return (await this.request('GET', `/api/kernels/${session.kernel.id}`)).json();
     }
 
+    // As another client than the page.
+    async interruptKernel() {
+        const [session] = await this.sessions();
+        await this.request('POST', `/api/kernels/${session.kernel.id}/interrupt`);
+    }
+
     // Closes the page and ends the kernel, as the running-kernels panel does.
     async shutDown() {
         await this.page.close({ runBeforeUnload: false });
