@@ -142,13 +142,15 @@ TEST_CASE("the newest format that both know is taken", "[cli][upgrade]") {
     CHECK(format_of("2, 1, 4") == 4);
     CHECK(format_of("2, 1, 5, 4") == 5);
     CHECK(format_of("2, 6, 5") == 6);
-    CHECK(format_of("2, 1, 7") == 2);
+    CHECK(format_of("2, 7, 5") == 7);
+    CHECK(format_of("2, 1, " + std::to_string(kHandOverFormat + 1)) == 2);
     CHECK(format_of("0, 1, 9") == 1);
 }
 
 TEST_CASE("another format is a refusal that names the version", "[cli][upgrade]") {
-    const auto read =
-        read_take_over_answer(R"({"take_over": {"formats": [0, "1", "2", 7], "version": "7"}})");
+    const std::string next = std::to_string(kHandOverFormat + 1);
+    const auto read = read_take_over_answer(
+        R"({"take_over": {"formats": [0, "1", "2", )" + next + R"(], "version": "7"}})");
     REQUIRE(read.has_error());
     CHECK(read.error().code() == ErrorCode::kUnavailable);
     CHECK_THAT(read.error().message(), Contains("version 7"));
