@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/environments/environment_store.hpp"
 
-#include "kernel-manager/environments/distributions.hpp"
-#include "kernel-manager/environments/installer.hpp"
-#include "kernel-manager/environments/interpreter_copy.hpp"
+#include "kernel-manager/environments/environment_build.hpp"
+#include "kernel-manager/environments/lock_file.hpp"
 #include "kernel-manager/environments/name.hpp"
-#include "kernel-manager/environments/python_tree.hpp"
 #include "kernel-manager/environments/requirements.hpp"
 #include "kernel-manager/image/image_scratch.hpp"
 #include "kernel-manager/image/store_lock.hpp"
@@ -34,9 +32,7 @@ constexpr const char* kNames = "/names";
 constexpr const char* kStoreLock = "/lock";
 constexpr const char* kBuilding = "building-";
 constexpr const char* kRecordEnding = ".json";
-constexpr const char* kBuiltWheels = "/wheels";
 constexpr std::size_t kRandomBytes = 8;
-constexpr std::size_t kFingerprintBytes = 32;
 
 /// Of a build that was killed. The caller has the lock, so no other goes on.
 Status remove_left_over(const std::string& directory) {
@@ -64,73 +60,20 @@ Result<std::vector<image::ImageInUse>> hold_images(image::Store& images) {
     return held;
 }
 
-/// The kernel runs in the environment. What it needs comes from the default one, or is installed;
-/// then with pip, so that sessions can install more.
-void add_kernel_packages(const PythonProgram& python, std::vector<std::string>& requirements) {
-    if (python.brought) {
-        requirements.insert(requirements.end(), kernel_packages().begin(), kernel_packages().end());
-        requirements.emplace_back("pip");
-    }
+Error in_use(const std::string& name) {
+    return {
+        ErrorCode::kConflict,
+        "the environment " + name + " is in use",
+        "Stop the server that has it, and start it again afterwards."};
 }
 
-Result<std::vector<std::string>> kernel_constraints(
-    const std::string& packages, const PythonProgram& python) {
-    if (python.minor < kPythonMinorPinned) {
-        return std::vector<std::string>{};
-    }
-    BOOST_OUTCOME_TRY(const Distributions needed, kernel_distributions(packages));
-    std::vector<std::string> constraints;
-    constraints.reserve(needed.size());
-    for (const auto& [name, distribution] : needed) {
-        constraints.push_back(name + "==" + distribution.version);
-    }
-    return constraints;
-}
-
-/// Each gives a wheel of its own name, which the installer is kept to. So no build can bring
-/// another package than it was asked for.
-Status build_sources(
-    const EnvironmentOrder& order, const image::Progress& progress, InstallOrder& install) {
-    BOOST_OUTCOME_TRY(const auto names, check_source_names(order.sources));
-    if (names.empty()) {
-        return ok();
-    }
-    install.wheels = install.scratch + kBuiltWheels;
-    if (::mkdir(install.wheels.c_str(), S_IRWXU) < 0) {
-        return Error::from_errno(errno, "mkdir(" + install.wheels + ")");
-    }
-    for (const std::string& name : names) {
-        progress("building " + name + " from its source, in a sandbox");
-        const SourceOrder source{
-            name,
-            lines_about(install.requirements, name),
-            order.index,
-            install.wheels,
-            install.deadline,
-            install.bytes_max};
-        BOOST_OUTCOME_TRY(
-            const std::string file,
-            with_context(order.build_source(source), "build " + name + " from its source"));
-        BOOST_OUTCOME_TRY(std::string pin, pin_built(file, name));
-        install.constraints.push_back(std::move(pin));
-        for (std::string& line : install.requirements) {
-            line = name_in(line) == name ? without_hashes(line) : line;
-        }
-    }
-    return ok();
-}
-
-/// Of what was installed. An operator who lets code run wants to know that nothing needed it.
-Status note_built(const EnvironmentOrder& order, NamedRecord& record) {
-    BOOST_OUTCOME_TRY(record.built, check_source_names(order.sources));
-    for (const std::string& name : record.built) {
-        if (!record.packages.contains(name)) {
-            return Error(
-                ErrorCode::kInvalidArgument,
-                "--build-sdists: " + name + " was built, and none of the requirements needs it");
-        }
-    }
-    return ok();
+/// What it asks for.
+Result<std::vector<std::string>> check_order(const EnvironmentOrder& order) {
+    BOOST_OUTCOME_TRY(check_index(order.index));
+    return with_context(
+        parse_requirements(
+            order.requirements, order.locked ? kLockLinesBytesMax : kRequirementsBytesMax),
+        "requirements");
 }
 
 }  // namespace
@@ -284,87 +227,75 @@ Status EnvironmentStore::check_new(const std::string& name) const {
     return ok();
 }
 
-Result<NamedRecord> EnvironmentStore::build(
-    const EnvironmentOrder& order,
-    const std::vector<std::string>& requirements,
-    const std::string& scratch,
-    const image::Progress& progress) {
-    const std::string tree = scratch + kImageFolder;
-    const std::string interpreter = scratch + kInterpreterFolder;
-    const auto deadline = std::chrono::steady_clock::now() + bounds_.time;
-    BOOST_OUTCOME_TRY(
-        const PythonProgram python,
-        with_context(find_python(order.python, order.folders, scratch), "--python"));
-    if (python.brought) {
-        progress("copying " + python.program + ", CPython " + python.version);
-        BOOST_OUTCOME_TRY(copy_interpreter(python, interpreter, bounds_.bytes));
+/// Of a build that was killed before its name was written, and of what was replaced. One that a
+/// server has stays until the next time.
+Status EnvironmentStore::remove_unnamed_images() {
+    BOOST_OUTCOME_TRY(const auto named, records());
+    BOOST_OUTCOME_TRY(const auto all, images_.list());
+    for (const image::StoredImage& stored : all) {
+        const bool has_name =
+            std::any_of(named.begin(), named.end(), [&stored](const NamedRecord& record) {
+                return record.digest == stored.record.digest;
+            });
+        if (has_name || stored.in_use) {
+            continue;
+        }
+        if (Status gone = images_.remove(stored.record);
+            gone.has_error() && gone.error().code() != ErrorCode::kConflict) {
+            return gone;
+        }
     }
-    BOOST_OUTCOME_TRY(make_empty_environment(tree, python));
-    InstallOrder install{order.uv, tree, scratch, order.index, requirements, {}, deadline, 0};
-    add_kernel_packages(python, install.requirements);
-    install.bytes_max = bounds_.bytes * kBuildBytesFactor;
-    BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
-    if (python.brought && !order.sources.empty()) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "--build-sdists: sources are built with Debian's Python only",
-            "Leave out --python, or build a wheel and put it into an index of yours.");
-    }
-    BOOST_OUTCOME_TRY(build_sources(order, progress, install));
-    progress("installing packages from " + shown_index(order.index));
-    BOOST_OUTCOME_TRY(install_packages(install));
-    progress("making the environment of them");
-    BOOST_OUTCOME_TRY(finish_environment(
-        {tree, interpreter, deadline, bounds_.bytes, order.kernel_package}, python));
-    NamedRecord record;
-    record.name = order.name;
-    record.python = python.version;
-    record.index = shown_index(order.index);
-    record.requirements = requirements;
-    BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree, python)));
-    for (const auto& [name, distribution] : installed) {
-        record.packages.emplace(name, distribution.version);
-    }
-    BOOST_OUTCOME_TRY(note_built(order, record));
-    image::Recipe recipe;
-    recipe.kind = image::Kind::kEnvironment;
-    // Of its own each time: what the index has for the same requirements is another thing tomorrow.
-    BOOST_OUTCOME_TRY(recipe.fingerprint, random_hex(kFingerprintBytes));
-    recipe.copies = {{image::Copy::How::kTree, tree, std::string(kImageFolder).substr(1)}};
-    if (python.brought) {
-        recipe.copies.push_back(
-            {image::Copy::How::kTree, interpreter, std::string(kInterpreterFolder).substr(1)});
-    }
-    BOOST_OUTCOME_TRY(const auto held, hold_images(images_));
-    BOOST_OUTCOME_TRY(
-        const image::ImageRecord made, images_.build(recipe, image::Format::kTree, progress));
-    record.digest = made.digest;
-    record.bytes = made.bytes;
-    record.created_at = to_iso8601(std::chrono::system_clock::now());
-    return record;
+    return ok();
 }
 
-Result<NamedRecord> EnvironmentStore::create(
-    const EnvironmentOrder& order, const image::Progress& progress) {
-    BOOST_OUTCOME_TRY(check_name(order.name));
-    BOOST_OUTCOME_TRY(check_index(order.index));
-    BOOST_OUTCOME_TRY(
-        const auto requirements,
-        with_context(parse_requirements(order.requirements), "requirements"));
-    BOOST_OUTCOME_TRY(const UniqueFd held, lock());
-    BOOST_OUTCOME_TRY(check_new(order.name));
+/// The caller has the lock.
+Result<NamedRecord> EnvironmentStore::make(
+    const EnvironmentOrder& order,
+    const std::vector<std::string>& requirements,
+    const image::Progress& progress) {
     BOOST_OUTCOME_TRY(remove_left_over(directory_));
+    BOOST_OUTCOME_TRY(remove_unnamed_images());
     BOOST_OUTCOME_TRY(const std::string random, random_hex(kRandomBytes));
     const image::Scratch scratch(directory_ + "/" + kBuilding + random);
     if (::mkdir(scratch.path().c_str(), S_IRWXU) < 0) {
         return Error::from_errno(errno, "mkdir(" + scratch.path() + ")");
     }
+    const std::string what = "environment " + order.name;
     BOOST_OUTCOME_TRY(
-        NamedRecord record,
+        BuiltEnvironment built,
         with_context(
-            build(order, requirements, scratch.path(), progress), "environment " + order.name));
+            build_environment(order, requirements, bounds_, scratch.path(), progress), what));
+    BOOST_OUTCOME_TRY(const auto held, hold_images(images_));
     BOOST_OUTCOME_TRY(
-        write_file_atomically(path_of(order.name), record.to_json(), S_IRUSR | S_IWUSR));
+        const image::ImageRecord made,
+        with_context(images_.build(built.recipe, image::Format::kTree, progress), what));
+    built.record.digest = made.digest;
+    built.record.bytes = made.bytes;
+    built.record.created_at = to_iso8601(std::chrono::system_clock::now());
+    BOOST_OUTCOME_TRY(
+        write_file_atomically(path_of(order.name), built.record.to_json(), S_IRUSR | S_IWUSR));
+    return std::move(built.record);
+}
+
+Result<NamedRecord> EnvironmentStore::create(
+    const EnvironmentOrder& order, const image::Progress& progress) {
+    BOOST_OUTCOME_TRY(check_name(order.name));
+    BOOST_OUTCOME_TRY(const auto requirements, check_order(order));
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock());
+    BOOST_OUTCOME_TRY(check_new(order.name));
+    return make(order, requirements, progress);
+}
+
+Result<NamedRecord> EnvironmentStore::replace(
+    const EnvironmentOrder& order, const image::Progress& progress) {
+    BOOST_OUTCOME_TRY(const auto requirements, check_order(order));
+    BOOST_OUTCOME_TRY(const UniqueFd held, lock());
+    BOOST_OUTCOME_TRY(const NamedEnvironment former, find(order.name));
+    if (former.in_use) {
+        return in_use(order.name);
+    }
+    BOOST_OUTCOME_TRY(NamedRecord record, make(order, requirements, progress));
+    BOOST_OUTCOME_TRY(remove_unnamed_images());
     return record;
 }
 
@@ -379,10 +310,7 @@ Status EnvironmentStore::remove(const std::string& name) {
     const bool held_by_server = gone.has_error() && gone.error().code() == ErrorCode::kConflict;
     // A server that has the files for another name has them for this one, too: it offers both.
     if (held_by_server || (shared && found.in_use)) {
-        return Error(
-            ErrorCode::kConflict,
-            "the environment " + name + " is in use",
-            "Stop the server that has it, or start it again after the removal.");
+        return in_use(name);
     }
     BOOST_OUTCOME_TRY(gone);
     return ::unlink(path_of(name).c_str()) == 0

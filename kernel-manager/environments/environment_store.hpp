@@ -6,54 +6,17 @@
 // for the event loop.
 #pragma once
 
+#include "kernel-manager/environments/environment_order.hpp"
 #include "kernel-manager/environments/named_record.hpp"
-#include "kernel-manager/environments/python_program.hpp"
-#include "kernel-manager/environments/source_package.hpp"
 #include "kernel-manager/image/image_store.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace cellkeep::environments {
-
-/// Each is a bind mount and a kernelspec, and a bound that an operator can see.
-inline constexpr std::size_t kEnvironmentsMax = 32;
-/// Of one environment's files. While it is made, wheels and unpacked packages lie beside it.
-inline constexpr std::uint64_t kEnvironmentBytesMax = 8ULL << 30U;
-inline constexpr std::uint64_t kBuildBytesFactor = 3;
-/// From the first request to the last file.
-inline constexpr std::chrono::minutes kEnvironmentTimeMax{20};
-
-/// Below an image's root.
-inline constexpr const char* kImageFolder = "/environment";
-/// Likewise, of an environment that brings its Python (kInterpreterInside).
-inline constexpr const char* kInterpreterFolder = "/interpreter";
-
-struct EnvironmentBounds {
-    std::size_t count = kEnvironmentsMax;
-    std::uint64_t bytes = kEnvironmentBytesMax;
-    std::chrono::milliseconds time = kEnvironmentTimeMax;
-};
-
-struct EnvironmentOrder {
-    std::string name;
-    std::string requirements;             // a file's text
-    std::string index;                    // an address; "": PyPI
-    std::string uv;                       // the program
-    std::string default_packages;         // the folder of the default environment's packages
-    std::string kernel_package = {};      // the folder that has the kernel's own Python package
-    std::string python = kPythonVersion;  // of find_python()
-    std::string folders = {};             // where programs are looked for, as in $PATH
-    /// Packages that are built from their source, by name. All others are wheels of the index.
-    std::vector<std::string> sources = {};
-    SourceBuilder build_source = {};  // set if there are such
-};
 
 struct NamedEnvironment {
     NamedRecord record;
@@ -83,6 +46,11 @@ class EnvironmentStore {
     /// package. Waits while another process makes or removes one. A failure leaves nothing behind.
     Result<NamedRecord> create(const EnvironmentOrder& order, const image::Progress& progress);
 
+    /// Makes one of a name that there is, and puts it in the former one's place. kNotFound if there
+    /// is none; kConflict while a server has it; else as create(). After a failure the former one
+    /// is there.
+    Result<NamedRecord> replace(const EnvironmentOrder& order, const image::Progress& progress);
+
     /// kConflict while a server has it.
     Status remove(const std::string& name);
 
@@ -96,11 +64,11 @@ class EnvironmentStore {
     Result<UniqueFd> lock() const;
     Result<std::vector<NamedRecord>> records() const;
     Status check_new(const std::string& name) const;
-    Result<NamedRecord> build(
+    Result<NamedRecord> make(
         const EnvironmentOrder& order,
         const std::vector<std::string>& requirements,
-        const std::string& scratch,
         const image::Progress& progress);
+    Status remove_unnamed_images();
     std::string path_of(const std::string& name) const;
 
     std::string directory_;

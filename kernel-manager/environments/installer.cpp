@@ -97,6 +97,9 @@ std::vector<std::string> command_line(const InstallOrder& order, const std::stri
     if (!order.wheels.empty()) {
         words.insert(words.end(), {"--find-links", order.wheels});
     }
+    if (order.complete) {
+        words.emplace_back("--no-deps");
+    }
     return words;
 }
 

@@ -39,6 +39,7 @@ std::string NamedRecord::to_json() const {
         {"requirements", requirements},
         {"packages", packages},
         {"built", built},
+        {"locked", locked},
     };
     return json.dump(2) + "\n";
 }
@@ -67,11 +68,14 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     const auto packages = json.value("packages", nlohmann::json());
     // Records of versions that built nothing have none.
     const auto built = json.value("built", nlohmann::json::array());
-    if (!bytes.is_number_unsigned() || !requirements.is_array() || !packages.is_object() ||
-        !built.is_array() || !std::all_of(built.begin(), built.end(), is_text) ||
+    // Records of versions that knew no locks have none.
+    const auto locked = json.value("locked", nlohmann::json(false));
+    if (!bytes.is_number_unsigned() || !locked.is_boolean() || !requirements.is_array() ||
+        !packages.is_object() || !built.is_array() ||
+        !std::all_of(built.begin(), built.end(), is_text) ||
         !std::all_of(requirements.begin(), requirements.end(), is_text) ||
         !std::all_of(packages.begin(), packages.end(), is_text)) {
-        return bad("bytes, requirements, packages or built is missing or of another kind");
+        return bad("bytes, requirements, packages, built or locked is missing or of another kind");
     }
     if (check_name(record.name).has_error() || !image::is_digest(record.digest)) {
         return bad("a name or a digest that is none");
@@ -80,6 +84,7 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     record.requirements = requirements.get<std::vector<std::string>>();
     record.packages = packages.get<std::map<std::string, std::string>>();
     record.built = built.get<std::vector<std::string>>();
+    record.locked = locked.get<bool>();
     return record;
 }
 

@@ -26,6 +26,7 @@ struct NamedRecord {
     std::vector<std::string> requirements;        // what was asked for
     std::map<std::string, std::string> packages;  // what is there: versions by name
     std::vector<std::string> built;               // names of those that were built from source
+    bool locked = false;                          // made of a lock (lock_file.hpp)
 
     std::string to_json() const;
     /// kProtocol if it is none of to_json()'s.

@@ -78,11 +78,19 @@ Status check_requirement(std::string_view line, std::size_t number) {
 
 }  // namespace
 
-Result<std::vector<std::string>> parse_requirements(std::string_view text) {
-    if (text.size() > kRequirementsBytesMax) {
+Result<std::string> parse_requirement(std::string_view text) {
+    // A comment, and lines that belong together, are the file's and not the requirement's.
+    if (text.find_first_of("\r\n\\#") != std::string_view::npos) {
+        return Error(ErrorCode::kInvalidArgument, "it is no requirement in one line");
+    }
+    BOOST_OUTCOME_TRY(auto all, parse_requirements(text));
+    return std::move(all.front());
+}
+
+Result<std::vector<std::string>> parse_requirements(std::string_view text, std::size_t bytes_max) {
+    if (text.size() > bytes_max) {
         return Error(
-            ErrorCode::kLimitExceeded,
-            "it has more than " + std::to_string(kRequirementsBytesMax) + " bytes");
+            ErrorCode::kLimitExceeded, "it has more than " + std::to_string(bytes_max) + " bytes");
     }
     std::vector<std::string> requirements;
     std::string logical;  // what lines that end with "\" have begun

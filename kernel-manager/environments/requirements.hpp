@@ -20,7 +20,10 @@ inline constexpr std::size_t kIndexBytesMax = 2048;
 
 /// Each as one line without a comment, in the order of the file. kInvalidArgument names the line;
 /// kLimitExceeded beyond the bounds.
-Result<std::vector<std::string>> parse_requirements(std::string_view text);
+Result<std::vector<std::string>> parse_requirements(
+    std::string_view text, std::size_t bytes_max = kRequirementsBytesMax);
+/// One of another file's, which may be any text. kInvalidArgument if it is not one in one line.
+Result<std::string> parse_requirement(std::string_view text);
 
 /// What packages are taken from unless an index is named.
 inline constexpr std::string_view kDefaultIndex = "PyPI";

@@ -12,12 +12,24 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
         "starts afterwards offers it");
     create->add_option("NAME", arguments.create.name, "Lower-case letters, digits, _ and -")
         ->required();
-    create
-        ->add_option(
-            "--requirements",
-            arguments.create.requirements,
-            "A file with a package in each line, as pip reads it; no options but --hash")
-        ->required();
+    CLI::Option_group* what = create->add_option_group("What it has");
+    what->require_option(1);
+    what->add_option(
+        "--requirements",
+        arguments.create.requirements,
+        "A file with a package in each line, as pip reads it; no options but --hash");
+    what->add_option(
+        "--lock",
+        arguments.create.lock,
+        "A pylock.toml (PEP 751), or requirements that all have a version and hashes: these "
+        "packages and no others");
+    CLI::Option* project = what->add_option(
+        "--pyproject",
+        arguments.create.project,
+        "A directory with a pyproject.toml: what the project depends on");
+    create->add_option("--extra", arguments.create.extras, "Extras of the project. Default: none")
+        ->delimiter(',')
+        ->needs(project);
     create->add_option(
         "--index", arguments.create.index, "The address of an index of packages. Default: PyPI");
     create
@@ -40,11 +52,29 @@ void add_env_commands(CLI::App& app, EnvArguments& arguments) {
             "HOST[:PORT] that builds may reach, too: where the index keeps its files")
         ->delimiter(',')
         ->needs("--build-sdists");
+    CLI::App* update = env->add_subcommand(
+        "update",
+        "Make an environment again from what was asked for, with what the index has now. No server "
+        "may have it");
+    update->add_option("NAME", arguments.update.name)->required();
+    update->add_option(
+        "--index", arguments.update.index, "Another index, or the same with its password");
+    update->add_option("--python", arguments.update.python, "Another Python");
+    update
+        ->add_option(
+            "--build-hosts",
+            arguments.update.hosts,
+            "HOST[:PORT] that builds from source may reach besides the index")
+        ->delimiter(',');
     env->add_subcommand("list", "Show the environments")
         ->add_flag("--json", arguments.as_json, "For programs");
     CLI::App* show = env->add_subcommand("show", "Show an environment and its packages");
     show->add_option("NAME", arguments.name)->required();
     show->add_flag("--json", arguments.as_json, "For programs");
+    env->add_subcommand(
+           "export", "Print an environment's packages with their versions, as requirements")
+        ->add_option("NAME", arguments.name)
+        ->required();
     env->add_subcommand("remove", "Remove an environment that no server has")
         ->add_option("NAME", arguments.name)
         ->required();
@@ -57,6 +87,12 @@ std::optional<int> run_env_commands(const CLI::App& app, const EnvArguments& arg
     const CLI::App* env = app.get_subcommand("env");
     if (env->got_subcommand("create")) {
         return env_create(arguments.create);
+    }
+    if (env->got_subcommand("update")) {
+        return env_update(arguments.update);
+    }
+    if (env->got_subcommand("export")) {
+        return env_export(arguments.name);
     }
     if (env->got_subcommand("list")) {
         return env_list(arguments.as_json);

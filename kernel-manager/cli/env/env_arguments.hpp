@@ -15,7 +15,8 @@ namespace cellkeep::cli {
 /// Must outlive the parsing.
 struct EnvArguments {
     EnvCreate create;
-    std::string name;  // of show and remove
+    EnvUpdate update;
+    std::string name;  // of show, export and remove
     bool as_json = false;
 };
 

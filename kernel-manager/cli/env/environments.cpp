@@ -5,7 +5,9 @@
 #include "kernel-manager/cli/env/source_workshop.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/environments/installer.hpp"
+#include "kernel-manager/environments/lock_file.hpp"
 #include "kernel-manager/environments/name.hpp"
+#include "kernel-manager/environments/project_file.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
 #include "kernel-manager/environments/requirements.hpp"
 #include "kernel-manager/languages/installation.hpp"
@@ -40,35 +42,98 @@ int report_outcome(const Status& status) {
     return kExitDone;
 }
 
-Status create_one(const EnvCreate& command) {
-    BOOST_OUTCOME_TRY(environments::check_name(command.name));
+/// One byte more shows that it is too long.
+Result<std::string> read_whole(const std::string& path, std::size_t bytes_max) {
+    return read_file(path, bytes_max + 1);
+}
+
+Result<std::string> read_wanted(const EnvCreate& command) {
+    if (!command.lock.empty()) {
+        BOOST_OUTCOME_TRY(
+            const std::string text,
+            with_context(read_whole(command.lock, environments::kLockFileBytesMax), "--lock"));
+        return with_context(environments::requirements_of_lock(text), "--lock " + command.lock);
+    }
+    if (!command.project.empty()) {
+        const std::string path = command.project + "/pyproject.toml";
+        BOOST_OUTCOME_TRY(
+            const std::string text,
+            with_context(read_whole(path, environments::kProjectFileBytesMax), "--pyproject"));
+        return with_context(
+            environments::requirements_of_project(text, command.extras), "--pyproject " + path);
+    }
+    return with_context(
+        read_whole(command.requirements, environments::kRequirementsBytesMax), "--requirements");
+}
+
+/// Of what an environment is made of, all but its requirements and its sources.
+Result<environments::EnvironmentOrder> make_order(
+    const std::string& name, const std::string& index, const std::string& python) {
     environments::EnvironmentOrder order;
-    order.name = command.name;
-    order.index = command.index;
-    // One byte more shows that it is too long.
-    BOOST_OUTCOME_TRY(
-        order.requirements,
-        with_context(
-            read_file(command.requirements, environments::kRequirementsBytesMax + 1),
-            "--requirements"));
+    order.name = name;
+    order.index = index;
     BOOST_OUTCOME_TRY(order.uv, environments::find_uv());
     BOOST_OUTCOME_TRY(const session::Installation installation, session::find_installation());
     order.default_packages = environments::packages_of(installation.python_environment);
     order.kernel_package = installation.python_package_dir;
-    order.python = command.python;
+    order.python = python;
     order.folders = installation.program_path;
-    BOOST_OUTCOME_TRY(order.sources, environments::check_source_names(command.sources));
+    return order;
+}
+
+using Make = Result<environments::NamedRecord> (EnvironmentStore::*)(
+    const environments::EnvironmentOrder&, const image::Progress&);
+
+/// Prints the digest.
+Status make_one(
+    environments::EnvironmentOrder order,
+    const std::vector<std::string>& sources,
+    const std::vector<std::string>& hosts,
+    Make make) {
+    BOOST_OUTCOME_TRY(order.sources, environments::check_source_names(sources));
     std::unique_ptr<SourceWorkshop> workshop;
     if (!order.sources.empty()) {
-        BOOST_OUTCOME_TRY(workshop, SourceWorkshop::open(command.index, command.hosts));
+        BOOST_OUTCOME_TRY(workshop, SourceWorkshop::open(order.index, hosts));
         order.build_source = [&workshop](const environments::SourceOrder& source) {
             return workshop->build(source);
         };
     }
     BOOST_OUTCOME_TRY(EnvironmentStore store, open_environments());
     const auto say = [](const std::string& line) { print_error("cellkeep: " + line + "\n"); };
-    BOOST_OUTCOME_TRY(const auto record, store.create(order, say));
+    BOOST_OUTCOME_TRY(const auto record, (store.*make)(order, say));
     print(record.digest + "\n");
+    return ok();
+}
+
+Status create_one(const EnvCreate& command) {
+    BOOST_OUTCOME_TRY(environments::check_name(command.name));
+    BOOST_OUTCOME_TRY(std::string wanted, read_wanted(command));
+    BOOST_OUTCOME_TRY(auto order, make_order(command.name, command.index, command.python));
+    order.requirements = std::move(wanted);
+    order.locked = !command.lock.empty();
+    return make_one(std::move(order), command.sources, command.hosts, &EnvironmentStore::create);
+}
+
+Status update_one(const EnvUpdate& asked) {
+    environments::NamedRecord record;
+    {
+        BOOST_OUTCOME_TRY(const EnvironmentStore store, open_environments());
+        BOOST_OUTCOME_TRY(NamedEnvironment former, store.find(asked.name));
+        record = std::move(former.record);
+    }
+    const EnvUpdate command = completed(asked, record);
+    BOOST_OUTCOME_TRY(auto order, make_order(command.name, *command.index, *command.python));
+    for (const std::string& requirement : record.requirements) {
+        order.requirements += requirement + "\n";
+    }
+    order.locked = record.locked;
+    return make_one(std::move(order), record.built, command.hosts, &EnvironmentStore::replace);
+}
+
+Status export_one(const std::string& name) {
+    BOOST_OUTCOME_TRY(const EnvironmentStore store, open_environments());
+    BOOST_OUTCOME_TRY(const NamedEnvironment one, store.find(name));
+    print(env_requirements(one.record));
     return ok();
 }
 
@@ -112,7 +177,8 @@ nlohmann::json model_of(const NamedEnvironment& one) {
         {"created_at", record.created_at},
         {"requirements", record.requirements},
         {"packages", record.packages},
-        {"built_from_source", record.built}};
+        {"built_from_source", record.built},
+        {"locked", record.locked}};
 }
 
 }  // namespace
@@ -157,9 +223,9 @@ std::string env_text(const NamedEnvironment& one) {
     text += "digest:  " + record.digest + "\n";
     text += "state:   " + state_of(one) + "\n";
     text += "made:    " + record.created_at + "\n";
-    text += "asked for:\n";
+    text += record.locked ? "asked for, by a lock:\n" : "asked for:\n";
     for (const std::string& requirement : record.requirements) {
-        text += "  " + requirement + "\n";
+        text += "  " + environments::without_hashes(requirement) + "\n";
     }
     text += environments::is_brought(record.python)
                 ? "packages (those of the kernel itself, too):\n"
@@ -184,6 +250,30 @@ std::string env_json(const NamedEnvironment& one) {
     return model_of(one).dump(2) + "\n";
 }
 
+std::string env_requirements(const environments::NamedRecord& record) {
+    std::string text = "# The environment " + record.name + ", Python " + record.python +
+                       ", made of " + record.index + " at " + record.created_at + "\n";
+    for (const std::string& name : record.built) {
+        text += "# built from source: " + name + "\n";
+    }
+    for (const auto& [name, version] : record.packages) {
+        text += name + "==" + version + "\n";
+    }
+    return text;
+}
+
+EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record) {
+    if (!command.index) {
+        command.index = record.index == environments::kDefaultIndex ? "" : record.index;
+    }
+    if (!command.python) {
+        // "3.12.1" is the newest 3.12 of today.
+        const std::size_t minor = record.python.find('.');
+        command.python = record.python.substr(0, record.python.find('.', minor + 1));
+    }
+    return command;
+}
+
 int env_create(const EnvCreate& command) {
     return report_outcome(create_one(command));
 }
@@ -194,6 +284,14 @@ int env_list(bool as_json) {
 
 int env_show(const std::string& name, bool as_json) {
     return report_outcome(show_one(name, as_json));
+}
+
+int env_update(const EnvUpdate& command) {
+    return report_outcome(update_one(command));
+}
+
+int env_export(const std::string& name) {
+    return report_outcome(export_one(name));
 }
 
 int env_remove(const std::string& name) {

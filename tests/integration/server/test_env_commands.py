@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,88 @@ def test_an_environment_is_made_shown_and_removed(environments: Environments) ->
     assert listed(environments) == []
     assert environments.run("show", "geo").returncode == 1
     assert sorted(os.listdir(environments.store)) == ["images", "lock", "names"]
+
+
+def packages(environments: Environments, name: str = "geo") -> dict[str, str]:
+    return json.loads(environments.run("show", name, "--json").stdout)["packages"]
+
+
+def test_a_lock_names_all_that_is_installed(environments: Environments, tmp_path: Path) -> None:
+    """With the locks that uv itself writes."""
+    environments.requirements.write_text("alpha\nbeta<2\n", encoding="utf-8")
+    uv = [environments.variables["CELLKEEP_UV"], "pip", "compile", "--quiet", "--no-config", "--no-cache"]
+    uv += ["--default-index", environments.index, "--python", "/usr/bin/python3.11", "requirements.txt"]
+    for name, more in (("lock.txt", ("--generate-hashes",)), ("pylock.toml", ())):
+        subprocess.run([*uv, *more, "-o", name], cwd=tmp_path, check=True, capture_output=True)
+        made = environments.run("create", "geo", "--lock", name, "--index", environments.index)
+        assert made.returncode == 0, made.stderr
+        assert packages(environments) == {"alpha": "1.0", "beta": "1.0"}
+        shown = environments.run("show", "geo").stdout
+        assert "by a lock:" in shown and "--hash" not in shown
+        assert environments.run("remove", "geo").returncode == 0
+    # What it leaves out is not installed, and a file that it does not mean is not taken.
+    text = (tmp_path / "lock.txt").read_text(encoding="utf-8")
+    alone = text[: text.index("beta==")]
+    (tmp_path / "alone.txt").write_text(alone, encoding="utf-8")
+    assert environments.run("create", "geo", "--lock", "alone.txt", "--index", environments.index).returncode == 0
+    assert packages(environments) == {"alpha": "1.0"}
+    (tmp_path / "wrong.txt").write_text(f"beta==1.0 --hash=sha256:{'0' * 64}\n", encoding="utf-8")
+    wrong = environments.run("create", "wrong", "--lock", "wrong.txt", "--index", environments.index)
+    assert wrong.returncode == 1 and "ash" in wrong.stderr, wrong.stderr
+    environments.requirements.write_text("alpha\n", encoding="utf-8")
+    loose = environments.run("create", "loose", "--lock", "requirements.txt", "--index", environments.index)
+    assert loose.returncode == 1 and "alpha: it has no version (==), or no hash" in loose.stderr
+
+
+def test_a_project_says_what_it_needs(environments: Environments, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "setup.py").write_text("raise SystemExit('it ran')\n", encoding="utf-8")
+    (project / "pyproject.toml").write_text(
+        "[project]\nname = 'own'\nversion = '1'\ndependencies = ['beta<2']\n"
+        "[project.optional-dependencies]\nmore = ['alpha']\n",
+        encoding="utf-8",
+    )
+    given = ("--pyproject", str(project), "--index", environments.index)
+    assert environments.run("create", "geo", *given).returncode == 0
+    assert packages(environments) == {"beta": "1.0"}
+    assert environments.run("create", "more", *given, "--extra", "more").returncode == 0
+    assert packages(environments, "more") == {"alpha": "1.0", "beta": "1.0"}
+    none = environments.run("create", "none", *given, "--extra", "nothing")
+    assert none.returncode == 1 and "has no extra nothing" in none.stderr
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        refused = environments.run("create", "none", "--pyproject", str(folder), "--index", environments.index)
+        assert refused.returncode == 1 and "pyproject.toml" in refused.stderr
+    # One of the three, and extras of a project only.
+    environments.requirements.write_text("beta\n", encoding="utf-8")
+    both = environments.run("create", "both", *given, "--requirements", "requirements.txt")
+    assert both.returncode == 2, both
+    extra = environments.run("create", "both", "--requirements", "requirements.txt", "--extra", "more")
+    assert extra.returncode == 2, extra
+
+
+def test_an_update_has_what_the_index_has_now(environments: Environments, tmp_path: Path) -> None:
+    index = tmp_path / "own-index"
+    index.mkdir()
+    make_wheel(index, "gamma", "1.0")
+    with serve_index(index) as address:
+        environments.index = address
+        first = environments.create("geo", "gamma>=1")
+        assert first.returncode == 0, first.stderr
+        exported = environments.run("export", "geo").stdout
+        assert exported.splitlines()[-1] == "gamma==1.0" and exported.startswith("# The environment geo")
+        same = environments.run("update", "geo")
+        assert same.stdout == first.stdout, same.stderr
+        make_wheel(index, "gamma", "1.1")
+        # What was exported stays what it was.
+        assert environments.create("kept", exported).stdout == first.stdout
+        assert environments.run("update", "geo").returncode == 0
+        assert packages(environments) == {"gamma": "1.1"} and packages(environments, "kept") == {"gamma": "1.0"}
+    failed = environments.run("update", "geo")  # its index has gone
+    assert failed.returncode == 1 and packages(environments) == {"gamma": "1.1"}
+    for command in ("update", "export"):
+        missing = environments.run(command, "other")
+        assert missing.returncode == 1 and "there is no environment other" in missing.stderr
 
 
 def test_hashes_are_checked(environments: Environments) -> None:

@@ -68,5 +68,36 @@ TEST_CASE(
     CHECK(env_text(other).find("default environment") == std::string::npos);
 }
 
+TEST_CASE("an environment is exported as requirements", "[cli][environments]") {
+    CHECK(
+        env_requirements(make_environment("geo").record) ==
+        "# The environment geo, Python 3.11, made of PyPI at 2026-11-26T10:00:00.123Z\n"
+        "# built from source: alpha\n"
+        "alpha==1.0\n"
+        "beta==2.0\n");
+}
+
+TEST_CASE("of a lock the packages are shown, and not their hashes", "[cli][environments]") {
+    auto one = make_environment("geo");
+    one.record.locked = true;
+    one.record.requirements = {"alpha==1.0 --hash=sha256:1234"};
+    CHECK_THAT(env_text(one), Catch::Matchers::Contains("asked for, by a lock:\n  alpha==1.0\n"));
+    CHECK(nlohmann::json::parse(env_json(one))["locked"] == true);
+}
+
+TEST_CASE("an update asks for what was asked for", "[cli][environments]") {
+    auto record = make_environment("geo").record;
+    const auto same = completed({"geo", std::nullopt, std::nullopt, {}}, record);
+    CHECK(same.index == "");
+    CHECK(same.python == "3.11");
+    record.index = "https://packages.example/simple";
+    record.python = "3.12.1";
+    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).index == record.index);
+    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).python == "3.12");
+    const auto other = completed({"geo", "https://me:secret@x.example", "/opt/python", {}}, record);
+    CHECK(other.index == "https://me:secret@x.example");
+    CHECK(other.python == "/opt/python");
+}
+
 }  // namespace
 }  // namespace cellkeep::cli

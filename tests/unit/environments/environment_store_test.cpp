@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 namespace cellkeep::test {
@@ -28,15 +27,6 @@ using environments::kBuildBytesFactor;
 using environments::kEnvironmentBytesMax;
 using environments::kEnvironmentsMax;
 using environments::kEnvironmentTimeMax;
-
-std::string text_of(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 TEST_CASE("an environment is what its packages are, readable by all", "[environments][store]") {
     EnvironmentsFixture fixture;

@@ -6,9 +6,20 @@
 #include "kernel-manager/environments/environment_store.hpp"
 #include "tests/support/temporary_directory.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace cellkeep::test {
+
+inline std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
 
 struct EnvironmentsFixture {
     explicit EnvironmentsFixture(const environments::EnvironmentBounds& bounds = {});

@@ -23,6 +23,7 @@ NamedRecord make_record() {
     record.requirements = {"alpha"};
     record.packages = {{"alpha", "1.0"}, {"beta", "2.0"}};
     record.built = {"beta"};
+    record.locked = true;
     return record;
 }
 
@@ -33,6 +34,7 @@ TEST_CASE("the record of an environment comes back as it was written", "[environ
     CHECK(again.value().to_json() == record.to_json());
     CHECK(again.value().packages == record.packages);
     CHECK(again.value().built == record.built);
+    CHECK(again.value().locked);
 }
 
 TEST_CASE("a record that says nothing of builds is of wheels only", "[environments]") {
@@ -45,6 +47,14 @@ TEST_CASE("a record that says nothing of builds is of wheels only", "[environmen
         older["built"] = bad;
         CHECK(NamedRecord::parse(older.dump()).error().code() == ErrorCode::kProtocol);
     }
+}
+
+TEST_CASE("a record that says nothing of a lock is of none", "[environments]") {
+    auto older = nlohmann::json::parse(make_record().to_json());
+    older.erase("locked");
+    CHECK_FALSE(NamedRecord::parse(older.dump()).value().locked);
+    older["locked"] = "yes";
+    CHECK(NamedRecord::parse(older.dump()).error().code() == ErrorCode::kProtocol);
 }
 
 TEST_CASE("a record of an environment that is none is refused", "[environments]") {

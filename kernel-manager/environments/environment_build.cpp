@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/environment_build.hpp"
+
+#include "kernel-manager/environments/distributions.hpp"
+#include "kernel-manager/environments/installer.hpp"
+#include "kernel-manager/environments/interpreter_copy.hpp"
+#include "kernel-manager/environments/python_program.hpp"
+#include "kernel-manager/environments/python_tree.hpp"
+#include "kernel-manager/environments/requirements.hpp"
+#include "kernel-manager/environments/source_package.hpp"
+#include "protocol/support/syscall.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace cellkeep::environments {
+
+namespace {
+
+constexpr const char* kBuiltWheels = "/wheels";
+constexpr std::size_t kFingerprintBytes = 32;
+
+/// The kernel runs in the environment. What it needs comes from the default one, or is installed;
+/// then with pip, so that sessions can install more.
+void add_kernel_packages(const PythonProgram& python, std::vector<std::string>& requirements) {
+    if (python.brought) {
+        requirements.insert(requirements.end(), kernel_packages().begin(), kernel_packages().end());
+        requirements.emplace_back("pip");
+    }
+}
+
+Result<std::vector<std::string>> kernel_constraints(
+    const std::string& packages, const PythonProgram& python) {
+    if (python.minor < kPythonMinorPinned) {
+        return std::vector<std::string>{};
+    }
+    BOOST_OUTCOME_TRY(const Distributions needed, kernel_distributions(packages));
+    std::vector<std::string> constraints;
+    constraints.reserve(needed.size());
+    for (const auto& [name, distribution] : needed) {
+        constraints.push_back(name + "==" + distribution.version);
+    }
+    return constraints;
+}
+
+/// Each gives a wheel of its own name, which the installer is kept to. So no build can bring
+/// another package than it was asked for.
+Status build_sources(
+    const EnvironmentOrder& order, const image::Progress& progress, InstallOrder& install) {
+    BOOST_OUTCOME_TRY(const auto names, check_source_names(order.sources));
+    if (names.empty()) {
+        return ok();
+    }
+    install.wheels = install.scratch + kBuiltWheels;
+    if (::mkdir(install.wheels.c_str(), S_IRWXU) < 0) {
+        return Error::from_errno(errno, "mkdir(" + install.wheels + ")");
+    }
+    for (const std::string& name : names) {
+        progress("building " + name + " from its source, in a sandbox");
+        const SourceOrder source{
+            name,
+            lines_about(install.requirements, name),
+            order.index,
+            install.wheels,
+            install.deadline,
+            install.bytes_max};
+        BOOST_OUTCOME_TRY(
+            const std::string file,
+            with_context(order.build_source(source), "build " + name + " from its source"));
+        BOOST_OUTCOME_TRY(std::string pin, pin_built(file, name));
+        install.constraints.push_back(std::move(pin));
+        for (std::string& line : install.requirements) {
+            line = name_in(line) == name ? without_hashes(line) : line;
+        }
+    }
+    return ok();
+}
+
+/// Of what was installed. An operator who lets code run wants to know that nothing needed it.
+Status note_built(const EnvironmentOrder& order, NamedRecord& record) {
+    BOOST_OUTCOME_TRY(record.built, check_source_names(order.sources));
+    for (const std::string& name : record.built) {
+        if (!record.packages.contains(name)) {
+            return Error(
+                ErrorCode::kInvalidArgument,
+                "--build-sdists: " + name + " was built, and none of the requirements needs it");
+        }
+    }
+    return ok();
+}
+
+Result<NamedRecord> record_of(
+    const EnvironmentOrder& order,
+    const std::vector<std::string>& requirements,
+    const PythonProgram& python,
+    const std::string& tree) {
+    NamedRecord record;
+    record.name = order.name;
+    record.python = python.version;
+    record.index = shown_index(order.index);
+    record.requirements = requirements;
+    record.locked = order.locked;
+    BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree, python)));
+    for (const auto& [name, distribution] : installed) {
+        record.packages.emplace(name, distribution.version);
+    }
+    BOOST_OUTCOME_TRY(note_built(order, record));
+    return record;
+}
+
+Result<image::Recipe> recipe_of(
+    const PythonProgram& python, const std::string& tree, const std::string& interpreter) {
+    image::Recipe recipe;
+    recipe.kind = image::Kind::kEnvironment;
+    // Of its own each time: what the index has for the same requirements is another thing tomorrow.
+    BOOST_OUTCOME_TRY(recipe.fingerprint, random_hex(kFingerprintBytes));
+    recipe.copies = {{image::Copy::How::kTree, tree, std::string(kImageFolder).substr(1)}};
+    if (python.brought) {
+        recipe.copies.push_back(
+            {image::Copy::How::kTree, interpreter, std::string(kInterpreterFolder).substr(1)});
+    }
+    return recipe;
+}
+
+}  // namespace
+
+Result<BuiltEnvironment> build_environment(
+    const EnvironmentOrder& order,
+    const std::vector<std::string>& requirements,
+    const EnvironmentBounds& bounds,
+    const std::string& scratch,
+    const image::Progress& progress) {
+    const std::string tree = scratch + kImageFolder;
+    const std::string interpreter = scratch + kInterpreterFolder;
+    const auto deadline = std::chrono::steady_clock::now() + bounds.time;
+    BOOST_OUTCOME_TRY(
+        const PythonProgram python,
+        with_context(find_python(order.python, order.folders, scratch), "--python"));
+    if (python.brought) {
+        progress("copying " + python.program + ", CPython " + python.version);
+        BOOST_OUTCOME_TRY(copy_interpreter(python, interpreter, bounds.bytes));
+    }
+    BOOST_OUTCOME_TRY(make_empty_environment(tree, python));
+    InstallOrder install{order.uv, tree, scratch, order.index, requirements, {}, deadline, 0};
+    add_kernel_packages(python, install.requirements);
+    install.bytes_max = bounds.bytes * kBuildBytesFactor;
+    // What the kernel needs in a Python that is brought is in no lock.
+    install.complete = order.locked && !python.brought;
+    BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
+    if (python.brought && !order.sources.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--build-sdists: sources are built with Debian's Python only",
+            "Leave out --python, or build a wheel and put it into an index of yours.");
+    }
+    BOOST_OUTCOME_TRY(build_sources(order, progress, install));
+    progress("installing packages from " + shown_index(order.index));
+    BOOST_OUTCOME_TRY(install_packages(install));
+    progress("making the environment of them");
+    BOOST_OUTCOME_TRY(finish_environment(
+        {tree, interpreter, deadline, bounds.bytes, order.kernel_package}, python));
+    BOOST_OUTCOME_TRY(NamedRecord record, record_of(order, requirements, python, tree));
+    BOOST_OUTCOME_TRY(image::Recipe recipe, recipe_of(python, tree, interpreter));
+    return BuiltEnvironment{std::move(record), std::move(recipe)};
+}
+
+}  // namespace cellkeep::environments
