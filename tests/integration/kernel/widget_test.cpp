@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using cellkeep::protocol::Channel;
@@ -107,11 +108,18 @@ TEST_CASE("an Output widget captures by the msg_id of what runs", "[kernel][widg
         "print('outside')");
     const Messages answer = kernel.receive_until_idle(id);
     std::vector<std::string> order;
+    bool goes_on = false;  // a line may come in two messages
     for (const Message& message : answer) {
         const json said = content(message);
         if (message.header().msg_type == "stream") {
-            order.push_back(said["text"]);
-        } else if (message.header().msg_type == "comm_msg") {
+            if (!std::exchange(goes_on, true)) {
+                order.emplace_back();
+            }
+            order.back() += said["text"].get<std::string>();
+            continue;
+        }
+        goes_on = false;
+        if (message.header().msg_type == "comm_msg") {
             order.push_back(said["data"]["state"].value("msg_id", ""));
         }
     }

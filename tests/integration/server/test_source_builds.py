@@ -70,7 +70,9 @@ def build(environments: Environments, built: str, *requirements: str) -> subproc
 
 
 def left(environments: Environments) -> list[str]:
-    return sorted(os.listdir(environments.store)) + os.listdir(environments.store / "images")
+    """But for what keeps two builds of images apart."""
+    images = [name for name in os.listdir(environments.store / "images") if name != "lock"]
+    return sorted(os.listdir(environments.store)) + images
 
 
 @contextlib.contextmanager
