@@ -12,8 +12,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::environments {
@@ -22,6 +24,7 @@ namespace {
 
 constexpr const char* kBuiltWheels = "/wheels";
 constexpr std::size_t kFingerprintBytes = 32;
+constexpr std::size_t kSaidBytesMax = 128;
 
 /// The kernel runs in the environment. What it needs comes from the default one, or is installed;
 /// then with pip, so that sessions can install more.
@@ -79,14 +82,35 @@ Status build_sources(
     return ok();
 }
 
-/// Of what was installed. An operator who lets code run wants to know that nothing needed it.
+/// Of what was installed. An operator who lets code run wants to know that nothing needed it. What
+/// was asked for long ago may need it no more.
 Status note_built(const EnvironmentOrder& order, NamedRecord& record) {
     BOOST_OUTCOME_TRY(record.built, check_source_names(order.sources));
-    for (const std::string& name : record.built) {
-        if (!record.packages.contains(name)) {
+    const auto is_missing = [&record](const std::string& name) {
+        return !record.packages.contains(name);
+    };
+    if (!order.replaces.empty()) {
+        std::erase_if(record.built, is_missing);
+        return ok();
+    }
+    const auto missing = std::find_if(record.built.begin(), record.built.end(), is_missing);
+    if (missing != record.built.end()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--build-sdists: " + *missing + " was built, and none of the requirements needs it");
+    }
+    return ok();
+}
+
+/// What a package says of itself is shown, and exported as a requirement.
+Status check_said(const std::string& name, const std::string& version) {
+    static constexpr std::string_view kTaken =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+!";
+    for (const std::string& text : {name, version}) {
+        if (text.empty() || text.size() > kSaidBytesMax || text.front() == '-' ||
+            text.find_first_not_of(kTaken) != std::string::npos) {
             return Error(
-                ErrorCode::kInvalidArgument,
-                "--build-sdists: " + name + " was built, and none of the requirements needs it");
+                ErrorCode::kProtocol, "a package says of itself what is no name or version");
         }
     }
     return ok();
@@ -103,8 +127,10 @@ Result<NamedRecord> record_of(
     record.index = shown_index(order.index);
     record.requirements = requirements;
     record.locked = order.locked;
+    record.asked_python = order.python;
     BOOST_OUTCOME_TRY(const Distributions installed, find_distributions(packages_of(tree, python)));
     for (const auto& [name, distribution] : installed) {
+        BOOST_OUTCOME_TRY(check_said(name, distribution.version));
         record.packages.emplace(name, distribution.version);
     }
     BOOST_OUTCOME_TRY(note_built(order, record));
@@ -147,9 +173,16 @@ Result<BuiltEnvironment> build_environment(
     InstallOrder install{order.uv, tree, scratch, order.index, requirements, {}, deadline, 0};
     add_kernel_packages(python, install.requirements);
     install.bytes_max = bounds.bytes * kBuildBytesFactor;
-    // What the kernel needs in a Python that is brought is in no lock.
-    install.complete = order.locked && !python.brought;
+    install.complete = order.locked;
     BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
+    if (order.locked && (python.brought || !order.sources.empty())) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--lock: a lock is of wheels, and for Debian's Python",
+            "Name the packages with --requirements: what the kernel needs in another Python is in "
+            "no "
+            "lock, and neither is the hash of what is built.");
+    }
     if (python.brought && !order.sources.empty()) {
         return Error(
             ErrorCode::kInvalidArgument,

@@ -46,6 +46,7 @@ struct EnvironmentOrder {
     std::vector<std::string> sources = {};
     SourceBuilder build_source = {};  // set if there are such
     bool locked = false;              // the requirements are all that it needs, with hashes
+    std::string replaces = {};        // created_at of the one that it is made of
 };
 
 }  // namespace cellkeep::environments

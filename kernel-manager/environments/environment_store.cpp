@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -231,6 +232,12 @@ Status EnvironmentStore::check_new(const std::string& name) const {
 /// server has stays until the next time.
 Status EnvironmentStore::remove_unnamed_images() {
     BOOST_OUTCOME_TRY(const auto named, records());
+    std::error_code error;
+    const auto files =
+        std::distance(fs::directory_iterator(names(), error), fs::directory_iterator());
+    if (error || static_cast<std::size_t>(files) != named.size()) {
+        return ok();  // one that cannot be read may name any image
+    }
     BOOST_OUTCOME_TRY(const auto all, images_.list());
     for (const image::StoredImage& stored : all) {
         const bool has_name =
@@ -272,8 +279,12 @@ Result<NamedRecord> EnvironmentStore::make(
     built.record.digest = made.digest;
     built.record.bytes = made.bytes;
     built.record.created_at = to_iso8601(std::chrono::system_clock::now());
-    BOOST_OUTCOME_TRY(
-        write_file_atomically(path_of(order.name), built.record.to_json(), S_IRUSR | S_IWUSR));
+    const std::string text = built.record.to_json();
+    if (text.size() > kNamedRecordBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded, what + ": what is noted of it would be too long to be read");
+    }
+    BOOST_OUTCOME_TRY(write_file_atomically(path_of(order.name), text, S_IRUSR | S_IWUSR));
     return std::move(built.record);
 }
 
@@ -294,8 +305,14 @@ Result<NamedRecord> EnvironmentStore::replace(
     if (former.in_use) {
         return in_use(order.name);
     }
+    if (!order.replaces.empty() && former.record.created_at != order.replaces) {
+        return Error(
+            ErrorCode::kConflict,
+            "the environment " + order.name + " was made by another process meanwhile",
+            "Look at it (cellkeep env show " + order.name + "), and try again.");
+    }
     BOOST_OUTCOME_TRY(NamedRecord record, make(order, requirements, progress));
-    BOOST_OUTCOME_TRY(remove_unnamed_images());
+    (void)remove_unnamed_images().has_value();  // Ignored: the next build removes them.
     return record;
 }
 

@@ -98,7 +98,7 @@ std::vector<std::string> command_line(const InstallOrder& order, const std::stri
         words.insert(words.end(), {"--find-links", order.wheels});
     }
     if (order.complete) {
-        words.emplace_back("--no-deps");
+        words.insert(words.end(), {"--no-deps", "--require-hashes"});
     }
     return words;
 }

@@ -23,7 +23,7 @@ struct InstallOrder {
     std::chrono::steady_clock::time_point deadline;
     std::uint64_t bytes_max = 0;  // of the scratch directory
     std::string wheels = {};      // a directory of wheels besides the index; "": none
-    bool complete = false;        // nothing that the requirements do not name
+    bool complete = false;        // all that is needed is named, with hashes
 };
 
 /// $CELLKEEP_UV, else uv on $PATH. kUnavailable says where to get it.

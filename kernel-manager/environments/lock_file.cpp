@@ -2,11 +2,13 @@
 #include "kernel-manager/environments/lock_file.hpp"
 
 #include "kernel-manager/environments/requirements.hpp"
+#include "protocol/support/text.hpp"
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <array>
-#include <vector>
+#include <string_view>
 
 namespace cellkeep::environments {
 
@@ -14,6 +16,9 @@ namespace {
 
 constexpr const char* kVersionField = "lock-version";
 constexpr std::string_view kVersionsRead = "1.";
+constexpr std::string_view kVersionCharacters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+!";
+constexpr std::array kStrongHashes{"--hash=sha256:", "--hash=sha384:", "--hash=sha512:"};
 
 Error no_lock(const std::string& what) {
     return {ErrorCode::kInvalidArgument, what};
@@ -41,15 +46,15 @@ bool may_be_used(const toml::table& wheel) {
     return name.empty() || name.ends_with("-any.whl") || name.find("x86_64") != std::string::npos;
 }
 
-/// " --hash=sha256:…" for each wheel.
-Result<std::string> hashes_of(const toml::array& wheels) {
+/// " --hash=sha256:…" for each wheel; all: also those of other machines.
+Result<std::string> hashes_of(const toml::array& wheels, bool all) {
     std::string hashes;
     for (const toml::node& one : wheels) {
         const toml::table* wheel = one.as_table();
         if (wheel == nullptr) {
             return no_lock("a wheel that is no table");
         }
-        if (!may_be_used(*wheel)) {
+        if (!all && !may_be_used(*wheel)) {
             continue;
         }
         const std::string digest = (*wheel)["hashes"]["sha256"].value_or(std::string());
@@ -59,6 +64,35 @@ Result<std::string> hashes_of(const toml::array& wheels) {
         hashes += " --hash=sha256:" + digest;
     }
     return hashes;
+}
+
+/// "NAME==VERSION" in front of a marker, and behind it hashes that cannot be made anew. Whatever
+/// else names versions would let the installer leave the hashes alone.
+Status check_locked(const std::string& line) {
+    const std::string_view wanted = std::string_view(line).substr(0, line.find(" --"));
+    const std::string_view package = trim(wanted.substr(0, wanted.find(';')));
+    const std::size_t equal = package.find("==");
+    const std::string_view version =
+        equal == std::string_view::npos ? std::string_view() : trim(package.substr(equal + 2));
+    const bool is_pinned = !version.empty() &&
+                           version.find_first_not_of(kVersionCharacters) == std::string::npos &&
+                           package.substr(0, equal).find_first_of("<>=!~()") == std::string::npos;
+    std::string_view hashes = std::string_view(line).substr(wanted.size());
+    bool is_hashed = !hashes.empty();
+    while (is_hashed && !hashes.empty()) {
+        hashes.remove_prefix(1);
+        is_hashed = std::any_of(kStrongHashes.begin(), kStrongHashes.end(), [&](const char* one) {
+            return hashes.starts_with(one);
+        });
+        hashes.remove_prefix(std::min(hashes.find(' '), hashes.size()));
+    }
+    if (is_pinned && is_hashed) {
+        return ok();
+    }
+    return Error(
+        ErrorCode::kInvalidArgument,
+        std::string(wanted) + ": it has no version (==), or no hash (SHA-256)",
+        "A lock names each package so: \"uv pip compile --generate-hashes\" makes one.");
 }
 
 Result<std::string> line_of(const toml::table& package) {
@@ -75,7 +109,8 @@ Result<std::string> line_of(const toml::table& package) {
             "Name its requirement with --requirements, and itself with --build-sdists.");
     }
     std::string line = text_in(package, "name") + "==" + text_in(package, "version");
-    if (const std::string marker = text_in(package, "marker"); !marker.empty()) {
+    const std::string marker = text_in(package, "marker");
+    if (!marker.empty()) {
         if (marker.find("extras") != std::string::npos ||
             marker.find("dependency_groups") != std::string::npos) {
             return Error(
@@ -85,11 +120,14 @@ Result<std::string> line_of(const toml::table& package) {
         }
         line += "; " + marker;
     }
-    BOOST_OUTCOME_TRY(const std::string hashes, hashes_of(*wheels));
+    // A marker may say that the package is of another machine.
+    BOOST_OUTCOME_TRY(const std::string hashes, hashes_of(*wheels, !marker.empty()));
     if (hashes.empty()) {
         return no_lock("it has no wheel for x86-64");
     }
-    return parse_requirement(line + hashes);
+    BOOST_OUTCOME_TRY(std::string checked, parse_requirement(line + hashes));
+    BOOST_OUTCOME_TRY(check_locked(checked));
+    return checked;
 }
 
 Result<std::string> read_lock(const toml::table& lock) {
@@ -119,15 +157,7 @@ Result<std::string> read_lines(std::string_view text) {
     BOOST_OUTCOME_TRY(const auto lines, parse_requirements(text, kLockFileBytesMax));
     std::string locked;
     for (const std::string& line : lines) {
-        const std::string_view wanted = std::string_view(line).substr(0, line.find(" --"));
-        const std::string_view version = wanted.substr(0, wanted.find(';'));
-        if (version.find("==") == std::string_view::npos ||
-            version.find('*') != std::string_view::npos || wanted.size() == line.size()) {
-            return Error(
-                ErrorCode::kInvalidArgument,
-                std::string(wanted) + ": it has no version (==), or no hash",
-                "A lock names each package so: \"uv pip compile --generate-hashes\" makes one.");
-        }
+        BOOST_OUTCOME_TRY(check_locked(line));
         locked += line + "\n";
     }
     return locked;

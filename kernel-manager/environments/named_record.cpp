@@ -40,6 +40,7 @@ std::string NamedRecord::to_json() const {
         {"packages", packages},
         {"built", built},
         {"locked", locked},
+        {"asked_python", asked_python},
     };
     return json.dump(2) + "\n";
 }
@@ -70,8 +71,9 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     const auto built = json.value("built", nlohmann::json::array());
     // Records of versions that knew no locks have none.
     const auto locked = json.value("locked", nlohmann::json(false));
-    if (!bytes.is_number_unsigned() || !locked.is_boolean() || !requirements.is_array() ||
-        !packages.is_object() || !built.is_array() ||
+    const auto asked_python = json.value("asked_python", nlohmann::json(""));
+    if (!bytes.is_number_unsigned() || !locked.is_boolean() || !asked_python.is_string() ||
+        !requirements.is_array() || !packages.is_object() || !built.is_array() ||
         !std::all_of(built.begin(), built.end(), is_text) ||
         !std::all_of(requirements.begin(), requirements.end(), is_text) ||
         !std::all_of(packages.begin(), packages.end(), is_text)) {
@@ -85,6 +87,7 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     record.packages = packages.get<std::map<std::string, std::string>>();
     record.built = built.get<std::vector<std::string>>();
     record.locked = locked.get<bool>();
+    record.asked_python = asked_python.get<std::string>();
     return record;
 }
 

@@ -27,6 +27,7 @@ struct NamedRecord {
     std::map<std::string, std::string> packages;  // what is there: versions by name
     std::vector<std::string> built;               // names of those that were built from source
     bool locked = false;                          // made of a lock (lock_file.hpp)
+    std::string asked_python;                     // as EnvironmentOrder::python; "": not noted
 
     std::string to_json() const;
     /// kProtocol if it is none of to_json()'s.

@@ -3,11 +3,14 @@
 
 #include "kernel-manager/environments/distributions.hpp"
 #include "kernel-manager/environments/requirements.hpp"
+#include "kernel-manager/environments/source_package.hpp"
+#include "protocol/support/text.hpp"
 
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <exception>
+#include <set>
+#include <utility>
 
 namespace cellkeep::environments {
 
@@ -28,25 +31,6 @@ bool is_dynamic(const toml::table& project, std::string_view field) {
            });
 }
 
-/// Adds the requirements of one list.
-Status add_all(const toml::node* list, const std::string& where, std::string& text) {
-    const toml::array* all = list == nullptr ? nullptr : list->as_array();
-    if (all == nullptr) {
-        return no_project(where + " is no list");
-    }
-    for (const toml::node& one : *all) {
-        const auto line = one.value<std::string_view>();
-        if (!line) {
-            return no_project(where + " has something else than text");
-        }
-        BOOST_OUTCOME_TRY(
-            const std::string checked,
-            with_context(parse_requirement(*line), where + ": " + std::string(*line)));
-        text += checked + "\n";
-    }
-    return ok();
-}
-
 /// Names are compared as those of packages are (PEP 685).
 const toml::node* find_extra(const toml::table& project, const std::string& wanted) {
     const toml::table* extras = project[kExtras].as_table();
@@ -59,6 +43,74 @@ const toml::node* find_extra(const toml::table& project, const std::string& want
     }
     return nullptr;
 }
+
+/// "a" and "b" of "own[a,b]".
+std::vector<std::string> extras_in(const std::string& requirement) {
+    const std::size_t begin = std::min(requirement.find('['), requirement.size());
+    const std::size_t end = std::min(requirement.find(']', begin), requirement.size());
+    std::vector<std::string> extras;
+    for (std::size_t at = begin; at < end;) {
+        const std::size_t next = std::min(requirement.find(',', at + 1), end);
+        extras.emplace_back(trim(std::string_view(requirement).substr(at + 1, next - at - 1)));
+        at = next;
+    }
+    return extras;
+}
+
+/// What is collected of one project.
+class Collector {
+ public:
+    explicit Collector(const toml::table& project)
+        : project_(project), own_(normalised(project["name"].value_or(std::string()))) {}
+
+    Status add_extra(const std::string& extra) {
+        if (!added_.insert(normalised(extra)).second) {
+            return ok();
+        }
+        const toml::node* list = find_extra(project_, extra);
+        if (list == nullptr) {
+            return no_project("the project has no extra " + extra);
+        }
+        return add_all(list, std::string("project.") + kExtras + "." + extra);
+    }
+
+    Status add_all(const toml::node* list, const std::string& where) {
+        const toml::array* all = list == nullptr ? nullptr : list->as_array();
+        if (all == nullptr) {
+            return no_project(where + " is no list");
+        }
+        for (const toml::node& one : *all) {
+            const auto line = one.value<std::string_view>();
+            if (!line) {
+                return no_project(where + " has something else than text");
+            }
+            BOOST_OUTCOME_TRY(
+                const std::string checked,
+                with_context(parse_requirement(*line), where + ": " + std::string(*line)));
+            BOOST_OUTCOME_TRY(add(checked));
+        }
+        return ok();
+    }
+
+    std::string text;
+
+ private:
+    /// A project that names itself means its extras. Its name is nothing of the index.
+    Status add(const std::string& requirement) {
+        if (own_.empty() || name_in(requirement) != own_) {
+            text += requirement + "\n";
+            return ok();
+        }
+        for (const std::string& extra : extras_in(requirement)) {
+            BOOST_OUTCOME_TRY(add_extra(extra));
+        }
+        return ok();
+    }
+
+    const toml::table& project_;
+    const std::string own_;
+    std::set<std::string> added_;
+};
 
 Result<std::string> read_project(const toml::table& file, const std::vector<std::string>& extras) {
     const toml::table* project = file["project"].as_table();
@@ -74,18 +126,14 @@ Result<std::string> read_project(const toml::table& file, const std::vector<std:
                 "Write them into a file of requirements, and name that with --requirements.");
         }
     }
-    std::string text;
+    Collector collector(*project);
     if (const toml::node* own = project->get(kDependencies)) {
-        BOOST_OUTCOME_TRY(add_all(own, std::string("project.") + kDependencies, text));
+        BOOST_OUTCOME_TRY(collector.add_all(own, std::string("project.") + kDependencies));
     }
     for (const std::string& extra : extras) {
-        const toml::node* list = find_extra(*project, extra);
-        if (list == nullptr) {
-            return no_project("the project has no extra " + extra);
-        }
-        BOOST_OUTCOME_TRY(add_all(list, std::string("project.") + kExtras + "." + extra, text));
+        BOOST_OUTCOME_TRY(collector.add_extra(extra));
     }
-    return text;
+    return std::move(collector.text);
 }
 
 }  // namespace

@@ -122,11 +122,18 @@ Status update_one(const EnvUpdate& asked) {
         record = std::move(former.record);
     }
     const EnvUpdate command = completed(asked, record);
+    if (!asked.python && record.asked_python.empty() && environments::is_brought(record.python)) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "it is not noted which Python " + asked.name + " was made of",
+            "Name it with --python.");
+    }
     BOOST_OUTCOME_TRY(auto order, make_order(command.name, *command.index, *command.python));
     for (const std::string& requirement : record.requirements) {
         order.requirements += requirement + "\n";
     }
     order.locked = record.locked;
+    order.replaces = record.created_at;
     return make_one(std::move(order), record.built, command.hosts, &EnvironmentStore::replace);
 }
 
@@ -267,9 +274,7 @@ EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record) 
         command.index = record.index == environments::kDefaultIndex ? "" : record.index;
     }
     if (!command.python) {
-        // "3.12.1" is the newest 3.12 of today.
-        const std::size_t minor = record.python.find('.');
-        command.python = record.python.substr(0, record.python.find('.', minor + 1));
+        command.python = record.asked_python.empty() ? record.python : record.asked_python;
     }
     return command;
 }

@@ -30,7 +30,7 @@ class MessageArrival {
         const std::size_t doubled = std::max(bytes_, kFirstBytes);
         const std::size_t left = message_bytes_max - std::min(bytes_, message_bytes_max);
         if (bytes_ >= kPieceBytesMax && left > 0) {
-            if (const std::size_t announced = hint(left); announced < left) {
+            if (const std::size_t announced = hint(left + 1); announced <= left) {
                 return announced;
             }
         }

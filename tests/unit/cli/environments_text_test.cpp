@@ -92,8 +92,9 @@ TEST_CASE("an update asks for what was asked for", "[cli][environments]") {
     CHECK(same.python == "3.11");
     record.index = "https://packages.example/simple";
     record.python = "3.12.1";
+    record.asked_python = "/opt/own/python";
     CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).index == record.index);
-    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).python == "3.12");
+    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).python == "/opt/own/python");
     const auto other = completed({"geo", "https://me:secret@x.example", "/opt/python", {}}, record);
     CHECK(other.index == "https://me:secret@x.example");
     CHECK(other.python == "/opt/python");

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace cellkeep::test {
@@ -55,6 +56,41 @@ TEST_CASE("an environment that is made again takes its place", "[environments][s
     CHECK(images_in(fixture) == 2);
 }
 
+TEST_CASE("what another process has made meanwhile is not overwritten", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    const auto no_news = [](const std::string&) {};
+    const auto former = fixture.create("geo", "alpha==1.0\n");
+    auto order = fixture.order("geo", "alpha==1.1");
+    order.replaces = "2026-01-01T00:00:00.000Z";
+    CHECK(fixture.store.replace(order, no_news).error().code() == ErrorCode::kConflict);
+    order.replaces = former.created_at;
+    CHECK(fixture.store.replace(order, no_news).has_value());
+}
+
+TEST_CASE("no image goes while a record cannot be read", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    (void)fixture.create("geo", "alpha==1.0\n");
+    const std::string record = fixture.directory + "/names/geo.json";
+    const std::string text = text_of(record);
+    std::ofstream(record) << "of a later version";
+    (void)fixture.create("other", "alpha==1.1\n");
+    CHECK(images_in(fixture) == 2);
+    std::ofstream(record) << text;
+    CHECK(text_of(fixture.packages("geo") + "/alpha/__init__.py") == "VERSION = '1.0'\n");
+}
+
+TEST_CASE("a lock has neither sources nor another Python", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    auto order = fixture.order("geo", "alpha==1.0");
+    order.locked = true;
+    order.sources = {"alpha"};
+    CHECK(fixture.refusal(order).code() == ErrorCode::kInvalidArgument);
+    order.sources.clear();
+    order.python = fixture.scratch.file("python");  // not Debian's program
+    fs::copy_file("/usr/bin/python" CELLKEEP_PYTHON_VERSION, order.python);
+    CHECK(fixture.refusal(order).code() == ErrorCode::kInvalidArgument);
+}
+
 TEST_CASE("an image that lost its name before it was written goes", "[environments][store]") {
     EnvironmentsFixture fixture;
     (void)fixture.create("geo", "alpha==1.0\n");
@@ -70,7 +106,7 @@ TEST_CASE("of a lock nothing but what it names is installed", "[environments][st
     const auto made = fixture.store.create(order, [](const std::string&) {});
     REQUIRE(made.has_value());
     CHECK(made.value().locked);
-    CHECK(has(text_of(fixture.packages("geo") + "/arguments.txt"), "--no-deps"));
+    CHECK(has(text_of(fixture.packages("geo") + "/arguments.txt"), "--no-deps --require-hashes"));
     CHECK_FALSE(fixture.create("other", "tell==1").locked);
     CHECK_FALSE(has(text_of(fixture.packages("other") + "/arguments.txt"), "--no-deps"));
 }

@@ -41,7 +41,7 @@ TEST_CASE("a pylock.toml is a line for each package", "[environments]") {
         requirements_of_lock(kLock).value() ==
         "alpha==1.0 --hash=sha256:a11a\n"
         "scikit-beta==2.1; python_full_version < '3.12' and sys_platform == 'linux' "
-        "--hash=sha256:b002 --hash=sha256:b003 --hash=sha256:b004\n");
+        "--hash=sha256:b001 --hash=sha256:b002 --hash=sha256:b003 --hash=sha256:b004\n");
 }
 
 TEST_CASE("requirements with versions and hashes are a lock, too", "[environments]") {
@@ -70,6 +70,38 @@ TEST_CASE("requirements with versions and hashes are a lock, too", "[environment
     CHECK(requirements_of_lock("").has_error());
     CHECK(requirements_of_lock("-r other.txt").has_error());
     CHECK(requirements_of_lock("alpha @ https://x.example/a.whl --hash=sha256:a11a").has_error());
+}
+
+TEST_CASE("of a package without a marker wheels of other machines are left out", "[environments]") {
+    std::string lock = kLock;
+    const std::size_t marker = lock.find("marker = ");
+    lock.erase(marker, lock.find('\n', marker) - marker);
+    CHECK_THAT(
+        requirements_of_lock(lock).value(),
+        Catch::Matchers::EndsWith(
+            "scikit-beta==2.1 --hash=sha256:b002 --hash=sha256:b003 --hash=sha256:b004\n"));
+}
+
+TEST_CASE("what lets the installer leave hashes alone is no lock", "[environments]") {
+    for (const char* line :
+         {"alpha===1.0 --hash=sha256:a11a",
+          "alpha>=0,==1.0 --hash=sha256:a11a",
+          "alpha==1.0,>=0 --hash=sha256:a11a",
+          "alpha==1.0,==1.0 --hash=sha256:a11a",
+          "alpha (==1.0) --hash=sha256:a11a",
+          "alpha~=1.0 --hash=sha256:a11a",
+          "alpha== --hash=sha256:a11a",
+          "alpha==1.0 --hash=md5:a11a",
+          "alpha==1.0 --hash=sha1:a11a",
+          "alpha==1.0 --hash=sha256:a11a --hash=md5:a11a"}) {
+        CAPTURE(line);
+        CHECK(requirements_of_lock(line).has_error());
+    }
+    CHECK(requirements_of_lock("alpha == 1!2.0.post1+cpu --hash=sha512:a11a").has_value());
+    const std::string any =
+        "lock-version = '1.0'\n[[packages]]\nname = 'alpha'\nversion = '1.*'\n"
+        "wheels = [{ hashes = { sha256 = 'a11a' } }]\n";
+    CHECK(requirements_of_lock(any).has_error());
 }
 
 TEST_CASE("what a lock has of no index is refused, and its package named", "[environments]") {

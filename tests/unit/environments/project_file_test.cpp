@@ -41,6 +41,19 @@ TEST_CASE("a project asks for its dependencies, and for those of named extras", 
     CHECK(requirements_of_project("[project]\nname = 'a'\n", {}).value().empty());
 }
 
+TEST_CASE("a project that names itself means its extras", "[environments]") {
+    const std::string project =
+        "[project]\nname = 'My.Project'\ndependencies = ['alpha', 'my-project']\n"
+        "[project.optional-dependencies]\nplots = ['beta']\nmaps = ['gamma', 'my-project[all]']\n"
+        "all = ['my_project[plots, maps]', 'MY-project[plots]']\nbad = ['my-project[none]']\n";
+    CHECK(requirements_of_project(project, {}).value() == "alpha\n");
+    CHECK(requirements_of_project(project, {"all"}).value() == "alpha\nbeta\ngamma\n");
+    CHECK(requirements_of_project(project, {"maps", "plots"}).value() == "alpha\ngamma\nbeta\n");
+    CHECK(
+        requirements_of_project(project, {"bad"}).error().message() ==
+        "the project has no extra none");
+}
+
 TEST_CASE("what is no project, or leads past the index, is refused", "[environments]") {
     const std::vector<std::pair<std::string, std::string>> refused{
         {"", "no table [project]"},
