@@ -43,6 +43,7 @@ class BodyWriter : public ClientWatch {
     /// own, whose client comes back for the rest, ends then.
     virtual bool is_closing() const { return false; }
     /// Calls back when that begins; an empty one: no more.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps it.
     virtual void watch_closing(std::function<void()> /*closing*/) {}
 };
 
