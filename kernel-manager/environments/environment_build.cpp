@@ -49,6 +49,24 @@ Result<std::vector<std::string>> kernel_constraints(
     return constraints;
 }
 
+/// What does not go together in one order.
+Status check_together(const EnvironmentOrder& order, const PythonProgram& python) {
+    if (order.locked && (python.brought || !order.sources.empty())) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--lock: a lock is of wheels, and for Debian's Python",
+            "Name the packages with --requirements. No lock has what the kernel needs in another "
+            "Python, or the hash of what is built.");
+    }
+    if (python.brought && !order.sources.empty()) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "--build-sdists: sources are built with Debian's Python only",
+            "Leave out --python, or build a wheel and put it into an index of yours.");
+    }
+    return ok();
+}
+
 /// Each gives a wheel of its own name, which the installer is kept to. So no build can bring
 /// another package than it was asked for.
 Status build_sources(
@@ -165,6 +183,7 @@ Result<BuiltEnvironment> build_environment(
     BOOST_OUTCOME_TRY(
         const PythonProgram python,
         with_context(find_python(order.python, order.folders, scratch), "--python"));
+    BOOST_OUTCOME_TRY(check_together(order, python));
     if (python.brought) {
         progress("copying " + python.program + ", CPython " + python.version);
         BOOST_OUTCOME_TRY(copy_interpreter(python, interpreter, bounds.bytes));
@@ -175,20 +194,6 @@ Result<BuiltEnvironment> build_environment(
     install.bytes_max = bounds.bytes * kBuildBytesFactor;
     install.complete = order.locked;
     BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
-    if (order.locked && (python.brought || !order.sources.empty())) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "--lock: a lock is of wheels, and for Debian's Python",
-            "Name the packages with --requirements: what the kernel needs in another Python is in "
-            "no "
-            "lock, and neither is the hash of what is built.");
-    }
-    if (python.brought && !order.sources.empty()) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "--build-sdists: sources are built with Debian's Python only",
-            "Leave out --python, or build a wheel and put it into an index of yours.");
-    }
     BOOST_OUTCOME_TRY(build_sources(order, progress, install));
     progress("installing packages from " + shown_index(order.index));
     BOOST_OUTCOME_TRY(install_packages(install));

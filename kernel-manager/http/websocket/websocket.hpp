@@ -37,8 +37,8 @@ enum class WebSocketKind { kText, kBinary };
 
 struct WebSocketMessage {
     WebSocketKind kind = WebSocketKind::kText;
-    /// As it came: a long one is joined where that keeps nobody waiting (text_reading.hpp). Text is
-    /// valid UTF-8 as a whole.
+    /// In the order in which they came. http::read_text() (text_reading.hpp) joins a long message
+    /// on another thread. The pieces of a text are valid UTF-8 together.
     std::vector<std::string> pieces;
     /// Counts a long message's bytes as still arriving until it goes. Null: it is a short one.
     std::shared_ptr<void> memory = nullptr;

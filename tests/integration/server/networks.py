@@ -10,7 +10,7 @@ from harness import LEAN, Server, Session
 from modes import ModeServer, give_to
 from outside import Outside
 from package_index import PackageIndex
-from upgrades import BARE, Asked, news
+from upgrades import BARE, news
 
 VALUE = "r3al-v4lue-of-the-operator"
 # A client that says of each URL what it got: the status, and the code of a refusal.
@@ -55,12 +55,6 @@ def network(outside: Outside, index: PackageIndex) -> dict:
 
 def traffic(session: Session) -> dict:
     return session.fetch()["network"]["traffic"]
-
-
-def upgrade(server: Server) -> None:
-    asked = Asked(server)
-    asked.wait_until_served()
-    assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
 
 
 def egress_lines(server: Server, session: Session) -> list[dict]:

@@ -9,7 +9,7 @@ from channels_client import types
 from harness import LEAN, Server, Session
 from modes import ModeServer
 from tabs import Tab
-from upgrades import BARE, Asked, Place, news
+from upgrades import BARE, Asked, Place, language_states, upgrade
 
 pytestmark = pytest.mark.both_modes
 
@@ -27,20 +27,9 @@ def session(server: Server) -> Iterator[Session]:
     assert made.delete() == 204
 
 
-def upgrade(server: Server) -> None:
-    asked = Asked(server)
-    asked.wait_until_served()
-    assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
-
-
-def states(session: Session) -> dict[str, tuple[str, int]]:
-    used = [one for one in session.fetch()["languages"] if one["state"] != "unused"]
-    return {one["name"]: (one["state"], one["restarts"]) for one in used}
-
-
 def let_die(session: Session, code: str = "import os; os._exit(3)", language: str = "python") -> None:
     """Until no other interpreter follows."""
-    while states(session).get(language, ("",))[0] != "dead":
+    while language_states(session).get(language, ("",))[0] != "dead":
         assert session.execute(code, language=language)["status"] == "dead"
 
 
@@ -75,10 +64,10 @@ def test_others_of_a_session_go_on(server: Server, session: Session) -> None:
         pytest.skip("this server does not offer bash")
     session.execute("x = 41")
     let_die(session, "kill -9 $$", "bash")
-    before = states(session)
+    before = language_states(session)
     assert (before["python"][0], before["bash"][0]) == ("idle", "dead")
     upgrade(server)
-    assert states(session) == before
+    assert language_states(session) == before
     assert session.value("x + 1") == "42"
     assert refusal(session, language="bash")[0] == 409
     restarted = server.post(session.path + "/restart", {"language": "bash"})
@@ -94,7 +83,7 @@ def test_the_main_one_can_be_dead_alone(server: Server, session: Session) -> Non
     session.execute("x=41", language="bash")
     let_die(session)
     upgrade(server)
-    assert states(session)["python"][0] == "dead"
+    assert language_states(session)["python"][0] == "dead"
     assert session.execute("echo $((x + 1))", language="bash")["stdout"] == "42\n"
     assert session.post("restart").status_code == 200
     assert session.value("1 + 1") == "2"

@@ -9,7 +9,7 @@ import pytest
 
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, language_states, upgrade
 
 pytestmark = pytest.mark.both_modes
 
@@ -32,17 +32,6 @@ def languages(server: Server) -> None:
         pytest.skip(f"this server does not offer {', '.join(sorted(missing))}")
 
 
-def upgrade(server: Server) -> None:
-    asked = Asked(server)
-    asked.wait_until_served()
-    assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
-
-
-def states(session: Session) -> dict[str, tuple[str, int]]:
-    used = [one for one in session.fetch()["languages"] if one["state"] != "unused"]
-    return {one["name"]: (one["state"], one["restarts"]) for one in used}
-
-
 def shell(session: Session, code: str) -> str:
     result = session.execute(code, language="bash")
     assert result["status"] == "ok", result
@@ -54,11 +43,11 @@ def test_each_language_keeps_what_is_its_own(server: Server) -> None:
     session.execute("x = 41")
     shell(session, "x=1; cd /tmp; sleep 600 & echo $! > /workspace/sleeper")
     session.execute("CREATE TABLE t AS SELECT 5 AS n", language="sql")
-    before = states(session)
+    before = language_states(session)
     pid = shell(session, "echo $$")
     for turn in range(1, 4):
         upgrade(server)
-        assert states(session) == before
+        assert language_states(session) == before
         assert session.value(f"x + {turn}") == str(41 + turn)
         assert shell(session, "x=$((x + 1)); echo $x $PWD $$") == f"{turn + 1} /tmp {pid}"
         assert "5" in str(session.execute("SELECT n FROM t", language="sql")["result"])
@@ -80,7 +69,7 @@ def test_what_each_can_do_it_can_do_afterwards(server: Server) -> None:
     died = session.execute("kill -9 $$", language="bash")
     assert died["state"] == "lost", died
     assert shell(session, "echo [$x]") == "[]\n"
-    assert states(session)["bash"][1] >= 1
+    assert language_states(session)["bash"][1] >= 1
     restarted = server.post(session.path + "/restart", {"language": "bash"})
     assert restarted.status_code == 200, restarted.text
     assert "7" in str(session.execute("SELECT 7 AS n", language="sql")["result"])

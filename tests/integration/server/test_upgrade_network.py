@@ -11,10 +11,10 @@ import pytest
 from harness import LEAN, Server, Session
 from installations import install, names
 from modes import ModeServer, give_to
-from networks import ASK, VALUE, egress_lines, network, secrets_of, serve, traffic, upgrade
+from networks import ASK, VALUE, egress_lines, network, secrets_of, serve, traffic
 from outside import Outside
 from package_index import PackageIndex
-from upgrades import BARE, Asked, Place, news
+from upgrades import BARE, Asked, Place, news, upgrade
 
 pytestmark = pytest.mark.both_modes
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness import Server, Session, wait_until
-from networks import egress_lines, network, serve, traffic, upgrade
+from networks import egress_lines, network, serve, traffic
 from outside import PART_BYTES, Outside, part
 from package_index import PackageIndex
 from processes import finish, python, wait_for_text
-from upgrades import SECONDS_MAX, Asked, Place, news
+from upgrades import SECONDS_MAX, Asked, Place, news, upgrade
 
 pytestmark = pytest.mark.both_modes
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness import Server, binary, wait_until
+from harness import Server, Session, binary, wait_until
 from modes import open_folder
 
 SECONDS_MAX = 60
@@ -105,6 +105,19 @@ class Asked:
             return self.server.record["started_at"] != started
 
         wait_until(is_served, SECONDS_MAX, "the other program serves")
+
+
+def upgrade(server: Server) -> None:
+    """At the first try."""
+    asked = Asked(server)
+    asked.wait_until_served()
+    assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
+
+
+def language_states(session: Session) -> dict[str, tuple[str, int]]:
+    """The state and the restarts of each language that the session uses."""
+    used = [one for one in session.fetch()["languages"] if one["state"] != "unused"]
+    return {one["name"]: (one["state"], one["restarts"]) for one in used}
 
 
 def words_of(server: Server) -> list[str]:
