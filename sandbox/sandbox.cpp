@@ -3,7 +3,6 @@
 
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/leftovers.hpp"
-#include "sandbox/cgroup/server_cgroup.hpp"
 #include "sandbox/server/event_reader.hpp"
 #include "sandbox/server/idle_probe.hpp"
 #include "sandbox/server/launcher_process.hpp"
@@ -386,11 +385,6 @@ Status Sandbox::destroy(std::chrono::milliseconds patience) {
     auto result = state_->destroy(patience);
     (void)clear_leftovers();  // Ignored: what is left is tried again.
     return result;
-}
-
-Status sweep_leftovers() {
-    (void)clear_leftovers();  // Ignored: what is left is tried again.
-    return sweep_cgroups();
 }
 
 }  // namespace cellkeep::sandbox

@@ -320,4 +320,9 @@ class Sandbox {
 /// Call once at start.
 Status sweep_leftovers();
 
+/// Call once at a server's end, when no sandbox is left: waits for what could not be taken away
+/// within a sandbox's own patience, because the machine is busy, say. Blocks at most that long.
+/// kTimeout tells how many are still there: processes that were killed, and their cgroups.
+Status finish_leftovers(std::chrono::milliseconds patience);
+
 }  // namespace cellkeep::sandbox

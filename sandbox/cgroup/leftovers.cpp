@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::sandbox {
 
@@ -48,6 +50,21 @@ bool clear(Leftover& leftover) {
     return leftover.directories.empty();
 }
 
+/// The end of a process wakes a wait. A directory gives no notice with cgroup v1: it is tried again
+/// after this time.
+constexpr std::chrono::milliseconds kLookAgain(20);
+
+std::vector<pollfd> processes_left() {
+    const std::lock_guard lock(kept().mutex);
+    std::vector<pollfd> processes;
+    for (const Leftover& leftover : kept().leftovers) {
+        if (leftover.pidfd) {
+            processes.push_back({leftover.pidfd.get(), POLLIN, 0});
+        }
+    }
+    return processes;
+}
+
 }  // namespace
 
 int remove_session_directory(const std::string& path) {
@@ -74,6 +91,18 @@ std::size_t clear_leftovers() {
     const std::lock_guard lock(kept().mutex);
     std::erase_if(kept().leftovers, clear);
     return kept().leftovers.size();
+}
+
+std::size_t wait_for_leftovers(std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    std::size_t left = clear_leftovers();
+    while (left > 0 && std::chrono::steady_clock::now() < deadline) {
+        std::vector<pollfd> processes = processes_left();
+        // Ignored: the look that follows is the judge.
+        (void)::poll(processes.data(), processes.size(), static_cast<int>(kLookAgain.count()));
+        left = clear_leftovers();
+    }
+    return left;
 }
 
 }  // namespace cellkeep::sandbox

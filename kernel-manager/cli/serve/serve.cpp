@@ -13,10 +13,12 @@
 #include "kernel-manager/cli/upgrade/program_check.hpp"
 #include "kernel-manager/cli/upgrade/replacement.hpp"
 #include "kernel-manager/cli/upgrade/upgrade_signal.hpp"
+#include "sandbox/sandbox.hpp"
 #include "sandbox/server/launcher_process.hpp"
 
 #include <unistd.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +26,10 @@
 namespace cellkeep::cli {
 
 namespace {
+
+/// Beyond a sandbox's own patience: killed processes end when they next run, which takes its time
+/// on a busy machine.
+constexpr std::chrono::seconds kSandboxesEnd{10};
 
 /// A server with fewer open files than it may need runs, logs that now, and refuses the sessions
 /// for which they do not suffice.
@@ -70,6 +76,13 @@ Status say_what_can_be_taken_over(const ServePlan& plan) {
     return ok();
 }
 
+/// Who waits for the server's end finds nothing of it.
+void finish_sandboxes() {
+    if (const Status gone = sandbox::finish_leftovers(kSandboxesEnd); gone.has_error()) {
+        log_event(LogLevel::kWarning, "unfinished", {{"message", gone.error().message()}});
+    }
+}
+
 /// Serves until no program takes over. One that cannot be executed changes nothing: the server goes
 /// on here.
 Status serve_on(ServePlan& plan, const CommandLine& line, HandOver before) {
@@ -80,6 +93,7 @@ Status serve_on(ServePlan& plan, const CommandLine& line, HandOver before) {
             BOOST_OUTCOME_TRY(next, server->run());
         }
         if (!next) {
+            finish_sandboxes();
             return ok();
         }
         const Error failed = replace_program(line, *next);

@@ -294,15 +294,17 @@ class Server:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_good = False
         try:
             if self.process.poll() is None:
                 self.stop()
             elif kind is None:
                 raise AssertionError(f"the server ended without a signal:\n{self.output()}")
+            is_good = kind is None
         finally:
             self.http.close()
             self.log.close()
-            if kind is not None:
+            if not is_good:
                 print(self.output()[-20_000:])
             self.folder.cleanup()
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/cgroup/leftovers.hpp"
 
+#include "protocol/support/syscall.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <signal.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -71,6 +74,32 @@ TEST_CASE("a leftover process is reaped before its directories are touched") {
     CHECK_FALSE(std::filesystem::exists(directory.session()));
     CHECK(::waitpid(child, nullptr, 0) == -1);
     CHECK(errno == ECHILD);
+}
+
+TEST_CASE("who waits for leftovers waits for a killed process and its directories") {
+    BusyDirectory directory;
+    directory.let_go();
+    auto held = make_pipe();
+    REQUIRE(held.has_value());
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // It ends when the test's end of the pipe is closed.
+        char byte = 0;
+        held.value().write_end.reset();
+        (void)!::read(held.value().read_end.get(), &byte, 1);
+        ::_exit(0);
+    }
+    UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    REQUIRE(pidfd);
+    leave_behind({std::move(pidfd), {directory.session()}});
+    CHECK(wait_for_leftovers(std::chrono::milliseconds(0)) == 1);
+    CHECK(wait_for_leftovers(std::chrono::milliseconds(50)) == 1);
+    CHECK(std::filesystem::exists(directory.session()));
+    held.value().write_end.reset();
+    CHECK(wait_for_leftovers(std::chrono::minutes(1)) == 0);
+    CHECK_FALSE(std::filesystem::exists(directory.server()));
+    CHECK(wait_for_leftovers(std::chrono::minutes(1)) == 0);
 }
 
 TEST_CASE("nothing is kept of nothing, and what is gone already is no failure") {
