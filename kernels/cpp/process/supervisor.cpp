@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cellkeep::cpp {
 
@@ -195,7 +196,18 @@ class Supervisor {
             kill_at_.reset();
         }
         if (fallback_ > 0) {
+            dying_.push_back(fallback_);
             (void)::kill(std::exchange(fallback_, -1), SIGKILL);
+        }
+    }
+
+    /// All copies read the same pipe. One that was killed and has not run since would take what is
+    /// meant for another.
+    void bury_copies() {
+        for (const pid_t copy : std::exchange(dying_, {})) {
+            // ECHILD: it is reaped already.
+            while (::waitpid(copy, nullptr, 0) < 0 && errno == EINTR) {
+            }
         }
     }
 
@@ -233,6 +245,7 @@ class Supervisor {
             if (ended == fallback_) {
                 fallback_ = -1;
             }
+            std::erase(dying_, ended);
             if (ended == interpreter_) {
                 interpreter_ended(status);
             }
@@ -248,6 +261,7 @@ class Supervisor {
         }
         interpreter_ = std::exchange(fallback_, -1);
         announced_ = false;
+        bury_copies();
         const std::string why = again_ && !interrupted_ ? *again_ : std::string();
         (void)write_fully(parts_.wake.get(), why + "\n");
         if (!std::exchange(again_, std::nullopt) || interrupted_) {
@@ -281,8 +295,9 @@ class Supervisor {
     SupervisorParts parts_;
     pid_t interpreter_;
     pid_t fallback_ = -1;
-    bool announced_ = false;   // the interpreter has said what its fallback is, for this cell
-    std::size_t threads_ = 0;  // that the interpreter has and the fallback has not
+    std::vector<pid_t> dying_;  // copies that were killed
+    bool announced_ = false;    // the interpreter has said what its fallback is, for this cell
+    std::size_t threads_ = 0;   // that the interpreter has and the fallback has not
     std::optional<std::uint64_t> running_;
     bool interrupted_ = false;
     bool stack_overflow_ = false;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -81,6 +82,10 @@ class Driver:
         if not line:
             raise EOFError(f"the driver ended: {self.process.wait()}\n{self._drain('stderr')}")
         return json.loads(line)
+
+    def has_event(self) -> bool:
+        """Whether one can be read at once. For a driver whose last event was read to its end."""
+        return bool(select.select([self._events], [], [], 0)[0])
 
     def _drain(self, name: str) -> str:
         text = b""

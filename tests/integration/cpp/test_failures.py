@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from driver_process import Driver
@@ -262,3 +265,51 @@ def test_what_a_cell_does_with_its_children_is_its_own_matter(own: Driver, use: 
     assert "completable_now" in own.ask("complete", code="completable_n", cursor=13)["matches"]
     assert own.ask("inspect", code="completable_now", cursor=3, detail=0)["found"]
     assert own.run("auto before = signal(SIGCHLD, SIG_DFL); before != SIG_DFL").result == "true"
+
+
+class HeldInItsExit:
+    """A process that was killed, and is not gone before release() (ptrace(2), PTRACE_EVENT_EXIT)."""
+
+    _SEIZE, _DETACH, _TRACE_EXIT, _ANY_CHILD = 0x4206, 17, 0x40, 0x40000000
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._call(self._SEIZE, self._TRACE_EXIT)
+
+    def wait(self) -> None:
+        """Until it was killed."""
+        _, status = os.waitpid(self._pid, self._ANY_CHILD)
+        assert os.WIFSTOPPED(status), status
+
+    def release(self) -> None:
+        self._call(self._DETACH, 0)
+
+    def _call(self, request: int, data: int) -> None:
+        call = ctypes.CDLL(None, use_errno=True).ptrace
+        call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+        assert call(request, self._pid, None, data) == 0, os.strerror(ctypes.get_errno())
+
+
+def waits_for_a_child(pid: int) -> bool:
+    return "wait" in Path(f"/proc/{pid}/wchan").read_text(encoding="ascii")
+
+
+def test_a_copy_that_dies_late_takes_nothing_that_is_meant_for_another(own: Driver) -> None:
+    """A cell that succeeds has its copy killed. The next cell's copy alone hears what it is to do."""
+    assert own.run("int again() { return 0; }").done["status"] == "ok"
+    supervisor = psutil.Process(own.process.pid)
+    before = {child.pid for child in supervisor.children()}
+    own.begin("{ int value = 0; std::cin >> value; }")
+    assert own.next_event()["event"] == "input"
+    (copy,) = {child.pid for child in supervisor.children()} - before
+    held = HeldInItsExit(copy)
+    own.send(request="input", value="1\n")
+    assert own.collect().done["status"] == "ok"
+    held.wait()
+    wanted = own.begin("int again() { return 1; }\nagain()")
+    while not (own.has_event() or waits_for_a_child(supervisor.pid)):
+        os.sched_yield()
+    assert not own.has_event()
+    held.release()
+    answer = own.collect()
+    assert (answer.done["id"], answer.done["status"], answer.result) == (wanted, "ok", "1")
