@@ -23,7 +23,7 @@
 namespace cellkeep::kernels::driver {
 
 /// How long a driver may take until it is ready.
-inline constexpr std::chrono::milliseconds kReadyMax{30'000};
+inline constexpr std::chrono::milliseconds kReadyMax{50'000};
 /// How long it may take to answer a request that cannot be interrupted.
 inline constexpr std::chrono::milliseconds kAnswerMax{60'000};
 /// A driver that has closed its events has this long to end.

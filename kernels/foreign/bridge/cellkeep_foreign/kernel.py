@@ -19,7 +19,7 @@ from .wire import Wire
 
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 # Of the start, together less than what cellkeep-kernel-driver waits for "ready".
-START_SECONDS = 25
+START_SECONDS = 45
 # A kernel without a stdin channel is one that asks nothing.
 STDIN_SECONDS = 5
 PROBE_SECONDS = 0.5
