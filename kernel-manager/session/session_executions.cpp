@@ -173,8 +173,8 @@ std::shared_ptr<TrackedExecution> SessionExecutions::make(
 
 Result<std::shared_ptr<Execution>> SessionExecutions::enqueue(
     ExecutionRequest request, std::string digest) {
-    BOOST_OUTCOME_TRY(std::string id, make_execution_id());
-    auto tracked = make(request, std::move(id));
+    BOOST_OUTCOME_TRY(const std::string id, make_execution_id());
+    auto tracked = make(request, id);
     const std::shared_ptr<Execution> execution = tracked->execution;
     Message message = Message::make(
         Channel::kShell,

@@ -3,69 +3,79 @@
 
 namespace cellkeep::cli {
 
-void add_env_commands(CLI::App& app, EnvArguments& arguments) {
-    CLI::App* env = app.add_subcommand("env", "Named environments: Python packages of your choice");
-    env->require_subcommand(1);
-    CLI::App* create = env->add_subcommand(
+namespace {
+
+void add_create(CLI::App& env, EnvCreate& order) {
+    CLI::App* create = env.add_subcommand(
         "create",
         "Make an environment of packages from an index, and print its digest. A server that "
         "starts afterwards offers it");
-    create->add_option("NAME", arguments.create.name, "Lower-case letters, digits, _ and -")
-        ->required();
+    create->add_option("NAME", order.name, "Lower-case letters, digits, _ and -")->required();
     CLI::Option_group* what = create->add_option_group("What it has");
     what->require_option(1);
     what->add_option(
         "--requirements",
-        arguments.create.requirements,
+        order.requirements,
         "A file with a package in each line, as pip reads it; no options but --hash");
     what->add_option(
         "--lock",
-        arguments.create.lock,
+        order.lock,
         "A pylock.toml (PEP 751), or requirements that all have a version and hashes: these "
         "packages and no others");
     CLI::Option* project = what->add_option(
         "--pyproject",
-        arguments.create.project,
+        order.project,
         "A directory with a pyproject.toml: what the project depends on");
-    create->add_option("--extra", arguments.create.extras, "Extras of the project. Default: none")
+    create->add_option("--extra", order.extras, "Extras of the project. Default: none")
         ->delimiter(',')
         ->needs(project);
     create->add_option(
-        "--index", arguments.create.index, "The address of an index of packages. Default: PyPI");
+        "--index", order.index, "The address of an index of packages. Default: PyPI");
     create
         ->add_option(
             "--python",
-            arguments.create.python,
+            order.python,
             "Which Python: Debian's own, or 3.9 to 3.14 as python3.N on PATH, or a program's path")
         ->capture_default_str();
     create
         ->add_option(
             "--build-sdists",
-            arguments.create.sources,
+            order.sources,
             "Packages, by name, that are built from their source if need be: each in a sandbox "
             "that reaches the index alone. Default: none, and wheels only")
         ->delimiter(',');
     create
         ->add_option(
             "--build-hosts",
-            arguments.create.hosts,
+            order.hosts,
             "HOST[:PORT] that builds may reach, too: where the index keeps its files")
         ->delimiter(',')
         ->needs("--build-sdists");
-    CLI::App* update = env->add_subcommand(
+}
+
+void add_update(CLI::App& env, EnvUpdate& order) {
+    CLI::App* update = env.add_subcommand(
         "update",
         "Make an environment again from what was asked for, with what the index has now. No server "
         "may have it");
-    update->add_option("NAME", arguments.update.name)->required();
-    update->add_option(
-        "--index", arguments.update.index, "Another index, or the same with its password");
-    update->add_option("--python", arguments.update.python, "Another Python");
+    update->add_option("NAME", order.name)->required();
+    update->add_option("--index", order.index, "Another index, or the same with its password");
+    update->add_option("--python", order.python, "Another Python");
     update
         ->add_option(
             "--build-hosts",
-            arguments.update.hosts,
+            order.hosts,
             "HOST[:PORT] that builds from source may reach besides the index")
         ->delimiter(',');
+}
+
+}  // namespace
+
+void add_env_commands(CLI::App& app, EnvArguments& arguments) {
+    CLI::App* env = app.add_subcommand("env", "Named environments: Python packages of your choice");
+    env->require_subcommand(1);
+    add_create(*env, arguments.create);
+    add_update(*env, arguments.update);
     env->add_subcommand("list", "Show the environments")
         ->add_flag("--json", arguments.as_json, "For programs");
     CLI::App* show = env->add_subcommand("show", "Show an environment and its packages");

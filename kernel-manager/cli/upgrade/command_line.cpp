@@ -48,6 +48,7 @@ Result<std::string> find_program(const std::string& name) {
     if (name.find('/') != std::string::npos) {
         program = fs::absolute(name, error);
     } else {
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
         const char* const path = ::getenv("PATH");
         program = find_in_path(name, path != nullptr ? path : "", kOwnProgram);
         if (program.empty()) {

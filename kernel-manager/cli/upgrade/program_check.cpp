@@ -134,6 +134,7 @@ Status check_program_file(const std::string& path) {
 }
 
 std::optional<std::vector<std::string>> read_passed_addresses() {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
     const char* const said = ::getenv(kPassedAddressesVariable);
     if (said == nullptr) {
         return std::nullopt;

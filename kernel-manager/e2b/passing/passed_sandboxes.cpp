@@ -46,7 +46,7 @@ std::string bounded_text(const json& text, const char* name, std::size_t bytes_m
 }
 
 std::string session_text(const json& text, const char* name) {
-    const auto id = text.at(name).get<std::string>();
+    auto id = text.at(name).get<std::string>();
     if (session_id_of(id) != id) {
         refuse_value(name);
     }

@@ -199,6 +199,7 @@ nlohmann::json ChannelsHub::pass_on() const {
         }
     }
     std::vector<PassedPlace> places;
+    places.reserve(by_departure.size());
     for (auto& [left, place] : by_departure) {
         places.push_back(std::move(place));
     }

@@ -17,16 +17,18 @@ json write_answers(
     std::size_t& bytes_left,
     std::size_t& dropped) {
     std::deque<json> kept;
-    for (auto answer = answers.rbegin(); answer != answers.rend(); ++answer) {
-        const std::string_view frame = answer->message.frame();
+    for (std::size_t end = answers.size(); end > 0; --end) {
+        const PassedPlace::Answer& answer = answers[end - 1];
+        const std::string_view frame = answer.message.frame();
         if (frame.size() > bytes_left) {
             break;
         }
         bytes_left -= frame.size();
-        kept.push_front({{"frame", std::string(frame)}, {"after", answer->after}});
+        kept.push_front({{"frame", std::string(frame)}, {"after", answer.after}});
     }
     dropped += answers.size() - kept.size();
-    return json(kept);
+    json list(kept);
+    return list;
 }
 
 }  // namespace
@@ -34,19 +36,21 @@ json write_answers(
 json write_places(const std::vector<PassedPlace>& places, std::size_t& dropped) {
     std::deque<json> written;
     std::size_t all_left = kPassedPlacesBytesMax;
-    for (auto place = places.rbegin(); place != places.rend(); ++place) {
+    for (std::size_t end = places.size(); end > 0; --end) {
+        const PassedPlace& place = places[end - 1];
         const std::size_t granted = std::min(all_left, kPassedPlaceBytesMax);
         std::size_t left = granted;
-        json answers = write_answers(place->answers, left, dropped);
+        json answers = write_answers(place.answers, left, dropped);
         all_left -= granted - left;
         written.push_front(
-            {{"key", place->key},
-             {"seen", place->seen},
+            {{"key", place.key},
+             {"seen", place.seen},
              {"answers", std::move(answers)},
-             {"lost", place->lost},
-             {"lost_parent", place->lost_parent}});
+             {"lost", place.lost},
+             {"lost_parent", place.lost_parent}});
     }
-    return json(written);
+    json list(written);
+    return list;
 }
 
 std::vector<PassedPlace> read_places(const json& text, std::size_t& dropped) {
