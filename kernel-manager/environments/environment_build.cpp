@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/environments/environment_build.hpp"
 
+#include "kernel-manager/environments/bounded_command.hpp"
 #include "kernel-manager/environments/distributions.hpp"
 #include "kernel-manager/environments/installer.hpp"
 #include "kernel-manager/environments/interpreter_copy.hpp"
@@ -23,8 +24,9 @@ namespace cellkeep::environments {
 namespace {
 
 constexpr const char* kBuiltWheels = "/wheels";
+constexpr const char* kNodeScratch = "/node";
 constexpr std::size_t kFingerprintBytes = 32;
-constexpr std::size_t kSaidBytesMax = 128;
+constexpr std::size_t kSaidNameBytesMax = 128;
 
 /// The kernel runs in the environment. What it needs comes from the default one, or is installed;
 /// then with pip, so that sessions can install more.
@@ -125,7 +127,7 @@ Status check_said(const std::string& name, const std::string& version) {
     static constexpr std::string_view kTaken =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+!";
     for (const std::string& text : {name, version}) {
-        if (text.empty() || text.size() > kSaidBytesMax || text.front() == '-' ||
+        if (text.empty() || text.size() > kSaidNameBytesMax || text.front() == '-' ||
             text.find_first_not_of(kTaken) != std::string::npos) {
             return Error(
                 ErrorCode::kProtocol, "a package says of itself what is no name or version");
@@ -153,6 +155,35 @@ Result<NamedRecord> record_of(
     }
     BOOST_OUTCOME_TRY(note_built(order, record));
     return record;
+}
+
+/// The packages of Node.js, in a folder beside the environment: nothing of theirs is compiled with
+/// Python's. The bytes that are left for the environment.
+Result<std::uint64_t> install_node(
+    const EnvironmentOrder& order,
+    const InstallOrder& install,
+    std::uint64_t bytes_max,
+    const image::Progress& progress,
+    NodeRecord& record) {
+    if (order.node.dependencies.empty()) {
+        return bytes_max;
+    }
+    record.wanted = order.node.dependencies;
+    record.registry = shown_registry(order.node.registry);
+    record.locked = !order.node.lock.empty();
+    progress("installing packages of Node.js from " + record.registry);
+    const std::string folder = install.scratch + kNodeScratch;
+    BOOST_OUTCOME_TRY(
+        record.packages,
+        install_node_packages(
+            order.node, {folder, install.scratch, install.deadline, install.bytes_max}));
+    const std::uint64_t bytes = bytes_beneath(folder);
+    if (bytes > bytes_max) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "it would have more than " + std::to_string(bytes_max >> 20U) + " MiB");
+    }
+    return bytes_max - bytes;
 }
 
 Result<image::Recipe> recipe_of(
@@ -195,12 +226,21 @@ Result<BuiltEnvironment> build_environment(
     install.complete = order.locked;
     BOOST_OUTCOME_TRY(install.constraints, kernel_constraints(order.default_packages, python));
     BOOST_OUTCOME_TRY(build_sources(order, progress, install));
-    progress("installing packages from " + shown_index(order.index));
-    BOOST_OUTCOME_TRY(install_packages(install));
+    if (!install.requirements.empty()) {
+        progress("installing packages from " + shown_index(order.index));
+        BOOST_OUTCOME_TRY(install_packages(install));
+    }
+    NodeRecord node;
+    BOOST_OUTCOME_TRY(
+        const std::uint64_t bytes, install_node(order, install, bounds.bytes, progress, node));
     progress("making the environment of them");
-    BOOST_OUTCOME_TRY(finish_environment(
-        {tree, interpreter, deadline, bounds.bytes, order.kernel_package}, python));
+    BOOST_OUTCOME_TRY(
+        finish_environment({tree, interpreter, deadline, bytes, order.kernel_package}, python));
+    if (!node.wanted.empty()) {
+        BOOST_OUTCOME_TRY(add_to_environment(tree, scratch + kNodeScratch, kNodeFolder));
+    }
     BOOST_OUTCOME_TRY(NamedRecord record, record_of(order, requirements, python, tree));
+    record.node = std::move(node);
     BOOST_OUTCOME_TRY(image::Recipe recipe, recipe_of(python, tree, interpreter));
     return BuiltEnvironment{std::move(record), std::move(recipe)};
 }

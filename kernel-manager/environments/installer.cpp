@@ -2,14 +2,12 @@
 #include "kernel-manager/environments/installer.hpp"
 
 #include "kernel-manager/environments/bounded_command.hpp"
+#include "kernel-manager/environments/operator_tool.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/text.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -19,31 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of this process's variables, those that tell how to reach an index.
-constexpr std::array kPassedOn{
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy"};
 constexpr const char* kWorkFolder = "/work";
-
-std::string variable(const char* name) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
-bool is_program_file(const std::string& path) {
-    struct stat info {};
-    return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-           ::access(path.c_str(), X_OK) == 0;
-}
 
 std::string join_lines(const std::vector<std::string>& lines) {
     std::string text;
@@ -64,11 +38,8 @@ std::vector<std::string> variables_for(const InstallOrder& order, const std::str
         // Not an argument: the address may hold a password, and all may read a command line.
         variables.push_back("UV_DEFAULT_INDEX=" + order.index);
     }
-    for (const char* name : kPassedOn) {
-        if (const std::string value = variable(name); !value.empty()) {
-            variables.push_back(std::string(name) + "=" + value);
-        }
-    }
+    const auto network = variables_of_the_network();
+    variables.insert(variables.end(), network.begin(), network.end());
     return variables;
 }
 
@@ -106,25 +77,11 @@ std::vector<std::string> command_line(const InstallOrder& order, const std::stri
 }  // namespace
 
 Result<std::string> find_uv() {
-    const std::string chosen = variable("CELLKEEP_UV");
-    std::string folders = variable("PATH");
-    if (is_program_file(chosen)) {
-        return chosen;
-    }
-    for (std::size_t begin = 0; chosen.empty() && begin <= folders.size();) {
-        const std::size_t end = std::min(folders.find(':', begin), folders.size());
-        std::string program = folders.substr(begin, end - begin) + "/uv";
-        if (is_program_file(program)) {
-            return program;
-        }
-        begin = end + 1;
-    }
-    return Error(
-        ErrorCode::kUnavailable,
-        chosen.empty() ? "the program uv, which installs packages, is not on PATH"
-                       : "CELLKEEP_UV: " + chosen + " is no program",
-        "Get it with \"pip install uv\" or from https://docs.astral.sh/uv/, and put it on PATH or "
-        "set CELLKEEP_UV to its path.");
+    return find_tool(
+        {"uv",
+         "CELLKEEP_UV",
+         "Get it with \"pip install uv\" or from https://docs.astral.sh/uv/, and put it on PATH or "
+         "set CELLKEEP_UV to its path."});
 }
 
 Status install_packages(const InstallOrder& order) {

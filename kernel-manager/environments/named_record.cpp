@@ -25,10 +25,38 @@ bool is_text(const nlohmann::json& value) {
     return value.is_string();
 }
 
+bool is_texts_by_name(const nlohmann::json& value) {
+    return value.is_object() && std::all_of(value.begin(), value.end(), is_text);
+}
+
+/// Records of environments without packages of Node.js have none.
+Status read_node(const nlohmann::json& json, NodeRecord& node) {
+    const auto found = json.find("node");
+    if (found == json.end()) {
+        return ok();
+    }
+    const auto member = [&found](const char* name) {
+        return found->is_object() ? found->value(name, nlohmann::json()) : nlohmann::json();
+    };
+    const auto wanted = member("wanted");
+    const auto packages = member("packages");
+    const auto registry = member("registry");
+    const auto locked = member("locked");
+    if (!is_texts_by_name(wanted) || !is_texts_by_name(packages) || !registry.is_string() ||
+        !locked.is_boolean()) {
+        return bad("node is of another kind");
+    }
+    node.wanted = wanted.get<std::map<std::string, std::string>>();
+    node.packages = packages.get<std::map<std::string, std::string>>();
+    node.registry = registry.get<std::string>();
+    node.locked = locked.get<bool>();
+    return ok();
+}
+
 }  // namespace
 
 std::string NamedRecord::to_json() const {
-    const nlohmann::json json = {
+    nlohmann::json json = {
         {"version", kRecordVersion},
         {"name", name},
         {"digest", digest},
@@ -42,6 +70,13 @@ std::string NamedRecord::to_json() const {
         {"locked", locked},
         {"asked_python", asked_python},
     };
+    if (!node.wanted.empty()) {
+        json["node"] = {
+            {"wanted", node.wanted},
+            {"packages", node.packages},
+            {"registry", node.registry},
+            {"locked", node.locked}};
+    }
     return json.dump(2) + "\n";
 }
 
@@ -88,6 +123,7 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     record.built = built.get<std::vector<std::string>>();
     record.locked = locked.get<bool>();
     record.asked_python = asked_python.get<std::string>();
+    BOOST_OUTCOME_TRY(read_node(json, record.node));
     return record;
 }
 

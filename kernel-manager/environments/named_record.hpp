@@ -16,6 +16,14 @@ namespace cellkeep::environments {
 
 inline constexpr std::size_t kNamedRecordBytesMax = 2UL << 20U;
 
+/// Of an environment's packages of Node.js, if it has any.
+struct NodeRecord {
+    std::map<std::string, std::string> wanted;    // what was asked for: ranges by name
+    std::map<std::string, std::string> packages;  // what is there: versions by place
+    std::string registry;                         // as it may be shown
+    bool locked = false;                          // made of a package-lock.json
+};
+
 struct NamedRecord {
     std::string name;
     std::string digest;  // of its files: the image that it is
@@ -28,6 +36,7 @@ struct NamedRecord {
     std::vector<std::string> built;               // names of those that were built from source
     bool locked = false;                          // made of a lock (lock_file.hpp)
     std::string asked_python;                     // as EnvironmentOrder::python; "": not noted
+    NodeRecord node;
 
     std::string to_json() const;
     /// kProtocol if it is none of to_json()'s.

@@ -210,4 +210,14 @@ Status finish_environment(const FinishOrder& order, const PythonProgram& python)
     return settle_all(directory);
 }
 
+Status add_to_environment(
+    const std::string& directory, const std::string& folder, const std::string& name) {
+    const std::string place = directory + name;
+    if (::rename(folder.c_str(), place.c_str()) < 0) {
+        return Error::from_errno(errno, "rename(" + folder + ")");
+    }
+    BOOST_OUTCOME_TRY(settle_all(place));
+    return settle(directory);  // it has another date now
+}
+
 }  // namespace cellkeep::environments

@@ -39,4 +39,8 @@ struct FinishOrder {
 /// deadline at most. kTimeout, kLimitExceeded.
 Status finish_environment(const FinishOrder& order, const PythonProgram& python);
 
+/// Puts another folder into an environment that is finished, readable by all and of the same date.
+Status add_to_environment(
+    const std::string& directory, const std::string& folder, const std::string& name);
+
 }  // namespace cellkeep::environments

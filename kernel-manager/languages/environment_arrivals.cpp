@@ -165,7 +165,7 @@ EnvironmentArrivals::Found EnvironmentArrivals::find_new(
                  "the environment " + name + " is not offered: " + files.error().message()});
             continue;
         }
-        found.specs.push_back(make_named_spec(python, name, one.record.python, files.value()));
+        found.specs.push_back(make_named_spec(python, one.record, files.value()));
     }
     return found;
 }

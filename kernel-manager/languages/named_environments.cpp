@@ -19,6 +19,23 @@ std::string inside_environment(const std::string& name) {
     return "/opt/cellkeep/environments/" + name;
 }
 
+/// Where Node.js looks for packages besides the folders of the code that asks (its documentation,
+/// "Loading from the global folders").
+constexpr const char* kNodePath = "NODE_PATH=";
+
+bool has_node_packages(const environments::NamedRecord& record) {
+    return !record.node.packages.empty();
+}
+
+std::string node_modules(const std::string& inside) {
+    return inside + environments::kNodeFolder + environments::kNodeModules;
+}
+
+/// A part of PATH.
+std::string node_programs(const environments::NamedRecord& record, const std::string& inside) {
+    return has_node_packages(record) ? node_modules(inside) + "/.bin:" : "";
+}
+
 /// The kernel's half in C++ for a Python that it does not embed: beside the program that embeds
 /// one.
 constexpr const char* kHostModule = "cellkeep-host.abi3.so";
@@ -88,7 +105,9 @@ Error refuse_environment(
         return Error::in_field(
             ErrorCode::kInvalidArgument,
             "environment",
-            "the language " + spec.language + " has the environment default only");
+            "the language " + spec.language + " has the environment default only",
+            "Create the session without a language, and run code with \"language\": \"" +
+                spec.language + "\": it has the environment's programs and packages of Node.js.");
     }
     const std::string kernel = environments::offered_name(kPython, environment);
     const auto& absent = catalog.not_offered();
@@ -116,9 +135,10 @@ bool is_named(const KernelSpec& spec) {
 
 KernelSpec make_named_spec(
     const KernelSpec& python,
-    const std::string& name,
-    const std::string& version,
+    const environments::NamedRecord& record,
     const image::ImageInUse& files) {
+    const std::string& name = record.name;
+    const std::string& version = record.python;
     const std::string inside = inside_environment(name);
     const bool brought = environments::is_brought(version);
     KernelSpec spec = python;
@@ -126,10 +146,14 @@ KernelSpec make_named_spec(
         "Python " + (brought ? version : std::string("3")) + " (Cellkeep, " + name + ")";
     for (std::string& variable : spec.env) {
         if (variable.starts_with("PATH=")) {
-            variable.insert(std::string("PATH=").size(), inside + "/bin:");
+            variable.insert(
+                std::string("PATH=").size(), inside + "/bin:" + node_programs(record, inside));
         } else if (variable.starts_with("CELLKEEP_ENVIRONMENT=")) {
             variable = "CELLKEEP_ENVIRONMENT=" + inside;
         }
+    }
+    if (has_node_packages(record)) {
+        spec.env.push_back(kNodePath + node_modules(inside));
     }
     spec.read_only.push_back({.source = files.root + environments::kImageFolder, .target = inside});
     if (brought) {
@@ -157,7 +181,7 @@ Status offer_named_environments(environments::EnvironmentStore& store, KernelCat
         } else if (catalog.find(kernel) != nullptr) {
             catalog.withhold({kernel, "another language has this name", ""});
         } else {
-            catalog.offer(make_named_spec(python, name, one.record.python, files.value()));
+            catalog.offer(make_named_spec(python, one.record, files.value()));
         }
     }
     return ok();

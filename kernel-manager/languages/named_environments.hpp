@@ -19,12 +19,10 @@ std::string offered_by(const KernelSpec& spec);
 /// Whether it runs in a named environment.
 bool is_named(const KernelSpec& spec);
 
-/// How the kernel of the environment starts. python: the default environment's; version: the
-/// record's.
+/// How the kernel of the environment starts. python: the default environment's kernel.
 KernelSpec make_named_spec(
     const KernelSpec& python,
-    const std::string& name,
-    const std::string& version,
+    const environments::NamedRecord& record,
     const image::ImageInUse& files);
 
 /// Offers each environment of the store. One that is damaged is withheld, with the reason.

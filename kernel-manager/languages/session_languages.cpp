@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cellkeep::session {
@@ -63,12 +64,19 @@ Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
 
 }  // namespace
 
-/// All languages of a session find the programs of its environment first.
-void share_path(const KernelSpec& main, KernelSpec& spec) {
-    const auto is_path = [](const std::string& entry) { return entry.starts_with("PATH="); };
-    const auto path = std::find_if(main.env.begin(), main.env.end(), is_path);
-    if (is_named(main) && path != main.env.end()) {
-        std::replace_if(spec.env.begin(), spec.env.end(), is_path, *path);
+/// All languages of a session find the programs of its environment first, and what it has for
+/// Node.js.
+void share_environment(const KernelSpec& main, KernelSpec& spec) {
+    if (!is_named(main)) {
+        return;
+    }
+    for (const std::string_view name : {"PATH=", "NODE_PATH="}) {
+        const auto is_it = [name](const std::string& entry) { return entry.starts_with(name); };
+        const auto shared = std::find_if(main.env.begin(), main.env.end(), is_it);
+        if (shared != main.env.end()) {
+            std::erase_if(spec.env, is_it);
+            spec.env.push_back(*shared);
+        }
     }
 }
 
@@ -97,7 +105,7 @@ SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpe
                  "Create a session with environment " + spec.environment.name + "."});
             continue;
         }
-        share_path(main, spec);
+        share_environment(main, spec);
         if (const Status fits = add_paths(languages, spec); fits.has_value()) {
             catalog->add(std::move(spec));
         } else {

@@ -12,7 +12,7 @@ void add_create(CLI::App& env, EnvCreate& order) {
         "starts afterwards offers it");
     create->add_option("NAME", order.name, "Lower-case letters, digits, _ and -")->required();
     CLI::Option_group* what = create->add_option_group("What it has");
-    what->require_option(1);
+    what->require_option(0, 1);  // none: then --npm
     what->add_option(
         "--requirements",
         order.requirements,
@@ -51,6 +51,17 @@ void add_create(CLI::App& env, EnvCreate& order) {
             "HOST[:PORT] that builds may reach, too: where the index keeps its files")
         ->delimiter(',')
         ->needs("--build-sdists");
+    CLI::Option* npm = create->add_option(
+        "--npm",
+        order.node_packages,
+        "A package.json, or its directory: packages of Node.js for JavaScript and TypeScript, "
+        "exactly those of a package-lock.json beside it");
+    create
+        ->add_option(
+            "--npm-registry",
+            order.node_registry,
+            "The address of a registry of such packages. Default: npm's own")
+        ->needs(npm);
 }
 
 void add_update(CLI::App& env, EnvUpdate& order) {
@@ -61,6 +72,10 @@ void add_update(CLI::App& env, EnvUpdate& order) {
     update->add_option("NAME", order.name)->required();
     update->add_option("--index", order.index, "Another index, or the same with its password");
     update->add_option("--python", order.python, "Another Python");
+    update->add_option(
+        "--npm-registry",
+        order.node_registry,
+        "Another registry of packages of Node.js, or the same with its password");
     update
         ->add_option(
             "--build-hosts",

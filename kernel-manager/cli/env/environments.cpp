@@ -17,7 +17,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -47,7 +49,21 @@ Result<std::string> read_whole(const std::string& path, std::size_t bytes_max) {
     return read_file(path, bytes_max + 1);
 }
 
+bool names_python_packages(const EnvCreate& command) {
+    return !command.requirements.empty() || !command.lock.empty() || !command.project.empty();
+}
+
+bool asks_for_nothing(const EnvCreate& command) {
+    return !names_python_packages(command) && command.node_packages.empty();
+}
+
 Result<std::string> read_wanted(const EnvCreate& command) {
+    if (asks_for_nothing(command)) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "nothing says what the environment has",
+            "Name it with --requirements, --lock, --pyproject or --npm.");
+    }
     if (!command.lock.empty()) {
         BOOST_OUTCOME_TRY(
             const std::string text,
@@ -62,8 +78,39 @@ Result<std::string> read_wanted(const EnvCreate& command) {
         return with_context(
             environments::requirements_of_project(text, command.extras), "--pyproject " + path);
     }
+    if (command.requirements.empty()) {
+        return std::string();
+    }
     return with_context(
         read_whole(command.requirements, environments::kRequirementsBytesMax), "--requirements");
+}
+
+/// A lock is beside its package.json.
+Result<environments::NodeOrder> read_node_packages(const EnvCreate& command) {
+    environments::NodeOrder order;
+    if (command.node_packages.empty()) {
+        return order;
+    }
+    namespace fs = std::filesystem;
+    std::error_code error;
+    fs::path manifest = command.node_packages;
+    if (fs::is_directory(manifest, error)) {
+        manifest /= "package.json";
+    }
+    const std::string what = "--npm " + manifest.string();
+    BOOST_OUTCOME_TRY(
+        const std::string text,
+        with_context(read_whole(manifest, environments::kNodeManifestBytesMax), "--npm"));
+    BOOST_OUTCOME_TRY(
+        order.dependencies, with_context(environments::read_node_manifest(text), what));
+    const fs::path lock = manifest.replace_filename("package-lock.json");
+    if (fs::exists(lock, error)) {
+        BOOST_OUTCOME_TRY(
+            order.lock, with_context(read_file(lock, environments::kNodeLockBytesMax), "--npm"));
+    }
+    order.registry = command.node_registry;
+    BOOST_OUTCOME_TRY(order.npm, environments::find_npm());
+    return order;
 }
 
 /// Of what an environment is made of, all but its requirements and its sources.
@@ -111,7 +158,27 @@ Status create_one(const EnvCreate& command) {
     BOOST_OUTCOME_TRY(auto order, make_order(command.name, command.index, command.python));
     order.requirements = std::move(wanted);
     order.locked = !command.lock.empty();
+    BOOST_OUTCOME_TRY(order.node, read_node_packages(command));
     return make_one(std::move(order), command.sources, command.hosts, &EnvironmentStore::create);
+}
+
+/// A lock is not kept: what it had is not known any more.
+Result<environments::NodeOrder> node_order_of(
+    const EnvUpdate& command, const environments::NodeRecord& record) {
+    environments::NodeOrder order;
+    if (record.wanted.empty()) {
+        return order;
+    }
+    if (record.locked) {
+        return Error(
+            ErrorCode::kInvalidArgument,
+            "its packages of Node.js are those of a package-lock.json, which is not kept",
+            "Remove the environment, and make it again.");
+    }
+    order.dependencies = record.wanted;
+    order.registry = command.node_registry.value_or("");
+    BOOST_OUTCOME_TRY(order.npm, environments::find_npm());
+    return order;
 }
 
 Status update_one(const EnvUpdate& asked) {
@@ -134,6 +201,7 @@ Status update_one(const EnvUpdate& asked) {
     }
     order.locked = record.locked;
     order.replaces = record.created_at;
+    BOOST_OUTCOME_TRY(order.node, node_order_of(command, record.node));
     return make_one(std::move(order), record.built, command.hosts, &EnvironmentStore::replace);
 }
 
@@ -185,7 +253,24 @@ nlohmann::json model_of(const NamedEnvironment& one) {
         {"requirements", record.requirements},
         {"packages", record.packages},
         {"built_from_source", record.built},
-        {"locked", record.locked}};
+        {"locked", record.locked},
+        {"node_packages", record.node.packages}};
+}
+
+std::string node_text(const environments::NodeRecord& node) {
+    if (node.wanted.empty()) {
+        return {};
+    }
+    std::string text = node.locked ? "asked for, of " + node.registry + ", by a lock:\n"
+                                   : "asked for, of " + node.registry + ":\n";
+    for (const auto& [name, range] : node.wanted) {
+        text += "  " + name + " " + range + "\n";
+    }
+    text += "packages of Node.js:\n";
+    for (const auto& [place, version] : node.packages) {
+        text += "  " + place + " " + version + "\n";
+    }
+    return text;
 }
 
 }  // namespace
@@ -242,7 +327,7 @@ std::string env_text(const NamedEnvironment& one) {
             std::find(record.built.begin(), record.built.end(), name) != record.built.end();
         text += "  " + name + " " + version + (built ? " (built from source)\n" : "\n");
     }
-    return text;
+    return text + node_text(record.node);
 }
 
 std::string env_json(const std::vector<NamedEnvironment>& all) {
@@ -272,6 +357,10 @@ std::string env_requirements(const environments::NamedRecord& record) {
 EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record) {
     if (!command.index) {
         command.index = record.index == environments::kDefaultIndex ? "" : record.index;
+    }
+    if (!command.node_registry) {
+        const std::string& registry = record.node.registry;
+        command.node_registry = registry == environments::kDefaultRegistry ? "" : registry;
     }
     if (!command.python) {
         command.python = record.asked_python.empty() ? record.python : record.asked_python;

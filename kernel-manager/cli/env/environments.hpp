@@ -12,7 +12,7 @@
 
 namespace cellkeep::cli {
 
-/// One of requirements, lock and project is set.
+/// At most one of requirements, lock and project is set; none only if node_packages is.
 struct EnvCreate {
     std::string name;
     std::string requirements;         // a file
@@ -23,6 +23,8 @@ struct EnvCreate {
     std::string python = environments::kPythonVersion;
     std::vector<std::string> sources;  // packages that are built from their source, by name
     std::vector<std::string> hosts;    // that builds may reach besides the index
+    std::string node_packages;         // a package.json, or its directory
+    std::string node_registry;         // an address; "": npm's own
 };
 int env_create(const EnvCreate& command);
 
@@ -32,6 +34,7 @@ struct EnvUpdate {
     std::optional<std::string> index;
     std::optional<std::string> python;
     std::vector<std::string> hosts;
+    std::optional<std::string> node_registry;
 };
 int env_update(const EnvUpdate& command);
 

@@ -35,11 +35,16 @@ function main() {
     const { packages, typescript } = options(process.argv.slice(2));
     // For this thread, the front thread and what user code starts: CommonJS packages of the environment.
     const modules = path.join(packages, 'node_modules');
-    process.env.NODE_PATH = [modules, process.env.NODE_PATH].filter(Boolean).join(path.delimiter);
+    const shared = (process.env.NODE_PATH ?? '').split(path.delimiter).filter(Boolean);
+    process.env.NODE_PATH = [modules, ...shared].join(path.delimiter);
     nodeModule._initPaths();
     process.argv.length = 1;
     const { Session } = require('./session');
-    new Session(packages, typescript).start();
+    const session = new Session([...shared.map(path.dirname), packages], typescript);
+    // This driver has loaded what it uses. For user code those of the session's environment are first.
+    process.env.NODE_PATH = [...shared, modules].join(path.delimiter);
+    nodeModule._initPaths();
+    session.start();
 }
 
 main();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // import and require in cells: as from a file in the working directory, then from the packages of
-// the environment.
+// the session's environment, then from those of the kernel's own.
 'use strict';
 
 const { Object, Reflect, SyntaxError, process } = globalThis;
@@ -14,10 +14,11 @@ const cellFile = () => path.join(process.cwd(), 'cell.js');
 const isBare = (name) => !/^(\.{0,2}\/|[a-z][a-z+.-]*:)/i.test(name);
 
 class Modules {
-    // packages: a folder that holds node_modules. own: modules of the kernel's, by name.
+    // packages: folders that hold node_modules, the last one the kernel's. own: modules of the
+    // kernel's, by name.
     constructor(packages, own) {
         this.own = own;
-        this.packagesFile = path.join(packages, 'cell.js');
+        this.packagesFiles = packages.map((folder) => path.join(folder, 'cell.js'));
         this.resolver = import(pathToFileURL(path.join(__dirname, 'resolve.mjs')).href);
     }
 
@@ -32,11 +33,17 @@ class Modules {
             if (error.code !== 'ERR_MODULE_NOT_FOUND' || !isBare(specifier)) {
                 throw error;
             }
-            try {
-                return await resolve(specifier, pathToFileURL(this.packagesFile).href);
-            } catch {
-                throw error;
+            for (const file of this.packagesFiles) {
+                try {
+                    return await resolve(specifier, pathToFileURL(file).href);
+                } catch (other) {
+                    // A package that is there and does not offer what was asked for is an answer.
+                    if (other.code !== 'ERR_MODULE_NOT_FOUND') {
+                        throw other;
+                    }
+                }
             }
+            throw error;
         }
     }
 
@@ -69,7 +76,7 @@ class Modules {
     }
 
     makeRequire(mainModule) {
-        const { own: modules, packagesFile } = this;
+        const { own: modules, packagesFiles } = this;
         const find = (name, options) => {
             try {
                 return nodeModule.createRequire(cellFile()).resolve(name, options);
@@ -77,14 +84,19 @@ class Modules {
                 if (error.code !== 'MODULE_NOT_FOUND' || !isBare(name)) {
                     throw error;
                 }
-                try {
-                    return nodeModule.createRequire(packagesFile).resolve(name, options);
-                } catch {
-                    throw error;
+                for (const file of packagesFiles) {
+                    try {
+                        return nodeModule.createRequire(file).resolve(name, options);
+                    } catch (other) {
+                        if (other.code !== 'MODULE_NOT_FOUND') {
+                            throw other;
+                        }
+                    }
                 }
+                throw error;
             }
         };
-        const own = nodeModule.createRequire(packagesFile);
+        const own = nodeModule.createRequire(packagesFiles.at(-1));
         function require(name) {
             if (Object.hasOwn(modules, `${name}`)) {
                 return modules[name];

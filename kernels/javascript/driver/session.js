@@ -23,6 +23,7 @@ const { makeTools } = require('./tools');
 const NO_CELL = new Cell({ id: 0 });
 
 class Session {
+    // packages: folders that hold node_modules.
     constructor(packages, typescript) {
         this.shared = channel.makeShared();
         this.control = new Int32Array(this.shared.control);

@@ -85,17 +85,26 @@ TEST_CASE("of a lock the packages are shown, and not their hashes", "[cli][envir
     CHECK(nlohmann::json::parse(env_json(one))["locked"] == true);
 }
 
+EnvUpdate update_of(const std::string& name) {
+    EnvUpdate update;
+    update.name = name;
+    return update;
+}
+
 TEST_CASE("an update asks for what was asked for", "[cli][environments]") {
     auto record = make_environment("geo").record;
-    const auto same = completed({"geo", std::nullopt, std::nullopt, {}}, record);
+    const auto same = completed(update_of("geo"), record);
     CHECK(same.index == "");
     CHECK(same.python == "3.11");
     record.index = "https://packages.example/simple";
     record.python = "3.12.1";
     record.asked_python = "/opt/own/python";
-    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).index == record.index);
-    CHECK(completed({"geo", std::nullopt, std::nullopt, {}}, record).python == "/opt/own/python");
-    const auto other = completed({"geo", "https://me:secret@x.example", "/opt/python", {}}, record);
+    CHECK(completed(update_of("geo"), record).index == record.index);
+    CHECK(completed(update_of("geo"), record).python == "/opt/own/python");
+    EnvUpdate changed = update_of("geo");
+    changed.index = "https://me:secret@x.example";
+    changed.python = "/opt/python";
+    const auto other = completed(changed, record);
     CHECK(other.index == "https://me:secret@x.example");
     CHECK(other.python == "/opt/python");
 }

@@ -57,6 +57,31 @@ TEST_CASE("a record that says nothing of a lock is of none", "[environments]") {
     CHECK(NamedRecord::parse(older.dump()).error().code() == ErrorCode::kProtocol);
 }
 
+TEST_CASE("a record without packages of Node.js has none", "[environments]") {
+    NamedRecord record = make_record();
+    CHECK_FALSE(nlohmann::json::parse(record.to_json()).contains("node"));
+    CHECK(NamedRecord::parse(record.to_json()).value().node.wanted.empty());
+    record.node = {{{"alpha", "^1"}}, {{"alpha", "1.2.0"}}, "npm's registry", true};
+    const auto again = NamedRecord::parse(record.to_json());
+    REQUIRE(again.has_value());
+    CHECK(again.value().node.wanted == record.node.wanted);
+    CHECK(again.value().node.packages == record.node.packages);
+    CHECK(again.value().node.registry == record.node.registry);
+    CHECK(again.value().node.locked);
+    const auto whole = nlohmann::json::parse(record.to_json());
+    for (const char* member : {"wanted", "packages", "registry", "locked"}) {
+        CAPTURE(member);
+        auto bad = whole;
+        bad["node"][member] = 1;
+        CHECK(NamedRecord::parse(bad.dump()).error().code() == ErrorCode::kProtocol);
+        bad["node"].erase(member);
+        CHECK(NamedRecord::parse(bad.dump()).error().code() == ErrorCode::kProtocol);
+    }
+    auto none = whole;
+    none["node"] = "none";
+    CHECK(NamedRecord::parse(none.dump()).error().code() == ErrorCode::kProtocol);
+}
+
 TEST_CASE("a record of an environment that is none is refused", "[environments]") {
     const auto good = nlohmann::json::parse(make_record().to_json());
     for (const auto& [field, value] : std::initializer_list<std::pair<const char*, nlohmann::json>>{

@@ -32,6 +32,13 @@ image::ImageInUse files_of(const std::string& name) {
     return files;
 }
 
+environments::NamedRecord record_of(const std::string& name, const std::string& python) {
+    environments::NamedRecord record;
+    record.name = name;
+    record.python = python;
+    return record;
+}
+
 KernelCatalog make_named_catalog() {
     KernelCatalog catalog;
     catalog.offer(default_python());
@@ -40,7 +47,7 @@ KernelCatalog make_named_catalog() {
     bash.forkable = false;
     catalog.offer(bash);
     for (const char* name : {"geo", "nlp"}) {
-        catalog.offer(make_named_spec(default_python(), name, "3.11", files_of(name)));
+        catalog.offer(make_named_spec(default_python(), record_of(name, "3.11"), files_of(name)));
     }
     catalog.withhold({"python3-old", "it is damaged", "Make it again."});
     return catalog;
@@ -53,7 +60,7 @@ bool lists(const std::vector<std::string>& values, const std::string& value) {
 TEST_CASE("a named environment is Python with its own files first", "[session][languages]") {
     const KernelSpec python = default_python();
     const image::ImageInUse files = files_of("geo");
-    const KernelSpec spec = make_named_spec(python, "geo", "3.11", files);
+    const KernelSpec spec = make_named_spec(python, record_of("geo", "3.11"), files);
     CHECK(offered_by(spec) == "python3-geo");
     CHECK(spec.language == "python");
     CHECK(spec.environment.name == "geo");
@@ -71,12 +78,35 @@ TEST_CASE("a named environment is Python with its own files first", "[session][l
     CHECK(offered_by(python) == "python");
 }
 
+TEST_CASE("packages of Node.js are found by all of a session's languages", "[session][languages]") {
+    environments::NamedRecord record = record_of("web", "3.11");
+    record.node.packages = {{"lodash", "4.17.21"}};
+    KernelCatalog catalog = make_named_catalog();
+    const KernelSpec web = make_named_spec(default_python(), record, files_of("web"));
+    catalog.offer(web);
+    const std::string modules = "/opt/cellkeep/environments/web/node/node_modules";
+    const std::string path =
+        "PATH=/opt/cellkeep/environments/web/bin:" + modules + "/.bin:/opt/d/bin:/usr/bin";
+    CHECK(lists(web.env, path));
+    CHECK(lists(web.env, "NODE_PATH=" + modules));
+    const SessionLanguages within = combine_languages(catalog, web);
+    const KernelSpec* const bash = within.catalog->find("bash");
+    REQUIRE(bash != nullptr);
+    CHECK(lists(bash->env, path));
+    CHECK(lists(bash->env, "NODE_PATH=" + modules));
+    const KernelSpec* const geo = catalog.find("python3-geo");
+    REQUIRE(geo != nullptr);
+    for (const std::string& variable : geo->env) {
+        CHECK_FALSE(variable.starts_with("NODE_PATH="));
+    }
+}
+
 TEST_CASE("an environment that brings its Python is started by that", "[session][languages]") {
     KernelSpec python = default_python();
     python.argv = {"/opt/cellkeep/bin/cellkeep-kernel-python"};
     python.env.emplace_back("CELLKEEP_PYTHONPATH=/opt/cellkeep/python");
     python.read_only.push_back({"/build/bin/cellkeep-kernel-python", python.argv[0]});
-    const KernelSpec spec = make_named_spec(python, "new", "3.13.0", files_of("new"));
+    const KernelSpec spec = make_named_spec(python, record_of("new", "3.13.0"), files_of("new"));
     CHECK(spec.display_name == "Python 3.13.0 (Cellkeep, new)");
     CHECK(
         spec.argv == std::vector<std::string>{
@@ -102,7 +132,7 @@ TEST_CASE("an environment that brings its Python is started by that", "[session]
     CHECK(spec.forkable);
     CHECK(spec.debugger);
     CHECK(offered_by(spec) == "python3-new");
-    const KernelSpec plain = make_named_spec(python, "geo", "3.11", files_of("geo"));
+    const KernelSpec plain = make_named_spec(python, record_of("geo", "3.11"), files_of("geo"));
     CHECK(plain.argv == python.argv);
     CHECK_FALSE(plain.debugger);
     CHECK(plain.display_name == "Python 3 (Cellkeep, geo)");
