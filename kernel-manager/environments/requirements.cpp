@@ -14,8 +14,8 @@ constexpr std::string_view kAlphanumeric =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kHash = "--hash=";
 
-Error bad_line(std::size_t number, const std::string& what) {
-    return {ErrorCode::kInvalidArgument, "line " + std::to_string(number) + ": " + what};
+Error bad_requirement(const std::string& what) {
+    return {ErrorCode::kInvalidArgument, what};
 }
 
 bool has_only(std::string_view text, std::string_view others) {
@@ -40,10 +40,10 @@ std::string_view without_comment(std::string_view line) {
 }
 
 /// NAME[EXTRA,…] VERSIONS; MARKER --hash=ALGORITHM:DIGEST …
-Status check_requirement(std::string_view line, std::size_t number) {
+Status check_requirement(std::string_view line) {
     if (line.front() == '-') {
-        return bad_line(
-            number, "options are not taken: --index names the index, and every line a package");
+        return bad_requirement(
+            "options are not taken: --index names the index, and every line a package");
     }
     std::string_view requirement = line;
     std::string_view hashes;
@@ -55,23 +55,22 @@ Status check_requirement(std::string_view line, std::size_t number) {
         const std::size_t end = std::min(hashes.find(' '), hashes.size());
         const std::string_view one = hashes.substr(0, end);
         if (!one.starts_with(kHash) || !has_only(one.substr(kHash.size()), ":")) {
-            return bad_line(number, "of a line's options only --hash is taken");
+            return bad_requirement("of a line's options only --hash is taken");
         }
         hashes = trim(hashes.substr(end), kBlank);
     }
     const std::size_t semicolon = std::min(requirement.find(';'), requirement.size());
     const std::string_view wanted = requirement.substr(0, semicolon);
-    if (!has_only(wanted, "._-[],<>=!~*+() \t") ||
+    if (wanted.empty() || !has_only(wanted, "._-[],<>=!~*+() \t") ||
         kAlphanumeric.find(wanted.front()) == std::string_view::npos) {
-        return bad_line(
-            number,
+        return bad_requirement(
             "only packages of the index are taken, by name: no address, file, folder or variable");
     }
     if (requirement.find(" -") != std::string_view::npos) {
-        return bad_line(number, "of a line's options only --hash is taken");
+        return bad_requirement("of a line's options only --hash is taken");
     }
     if (!has_only(requirement.substr(semicolon), "._-,<>=!~*+() \t;'\"")) {
-        return bad_line(number, "its marker holds what no marker has");
+        return bad_requirement("its marker holds what no marker has");
     }
     return ok();
 }
@@ -81,10 +80,18 @@ Status check_requirement(std::string_view line, std::size_t number) {
 Result<std::string> parse_requirement(std::string_view text) {
     // A comment, and lines that belong together, are the file's and not the requirement's.
     if (text.find_first_of("\r\n\\#") != std::string_view::npos) {
-        return Error(ErrorCode::kInvalidArgument, "it is no requirement in one line");
+        return bad_requirement("it is no requirement in one line");
     }
-    BOOST_OUTCOME_TRY(auto all, parse_requirements(text));
-    return std::move(all.front());
+    if (text.size() > kRequirementsBytesMax) {
+        return Error(ErrorCode::kLimitExceeded, "it is too long");
+    }
+    std::string requirement(trim(text, kBlank));
+    std::replace(requirement.begin(), requirement.end(), '\t', ' ');
+    if (requirement.empty()) {
+        return bad_requirement("it names no package");
+    }
+    BOOST_OUTCOME_TRY(check_requirement(requirement));
+    return requirement;
 }
 
 Result<std::vector<std::string>> parse_requirements(std::string_view text, std::size_t bytes_max) {
@@ -109,7 +116,8 @@ Result<std::vector<std::string>> parse_requirements(std::string_view text, std::
         if ((goes_on && !text.empty()) || logical.empty()) {
             continue;
         }
-        BOOST_OUTCOME_TRY(check_requirement(logical, number));
+        BOOST_OUTCOME_TRY(
+            with_context(check_requirement(logical), "line " + std::to_string(number)));
         requirements.push_back(std::move(logical));
         logical.clear();
         if (requirements.size() > kRequirementsMax) {
@@ -119,7 +127,7 @@ Result<std::vector<std::string>> parse_requirements(std::string_view text, std::
         }
     }
     if (requirements.empty()) {
-        return Error(ErrorCode::kInvalidArgument, "it names no package");
+        return bad_requirement("it names no package");
     }
     return requirements;
 }

@@ -64,6 +64,7 @@ WRAPPED = {
     r"sys/capability\.h": ("sandbox", "tests"),
     r"(clang|llvm)/.*": ("kernels/cpp",),
     r"spdlog/.*": ("kernel-manager/cli", "tests"),
+    r"yaml-cpp/.*": ("kernel-manager/environments", "tests"),
 }
 
 

@@ -22,6 +22,11 @@ void add_create(CLI::App& env, EnvCreate& order) {
         order.lock,
         "A pylock.toml (PEP 751), or requirements that all have a version and hashes: these "
         "packages and no others");
+    what->add_option(
+        "--conda",
+        order.conda,
+        "An environment.yml of conda's: its Python, and its packages from the index. If PyPI is "
+        "not known to have one, it is named, and nothing is made");
     CLI::Option* project = what->add_option(
         "--pyproject",
         order.project,
@@ -36,7 +41,7 @@ void add_create(CLI::App& env, EnvCreate& order) {
             "--python",
             order.python,
             "Which Python: Debian's own, or 3.9 to 3.14 as python3.N on PATH, or a program's path")
-        ->capture_default_str();
+        ->default_str(environments::kPythonVersion);
     create
         ->add_option(
             "--build-sdists",

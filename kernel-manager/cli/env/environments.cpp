@@ -3,23 +3,19 @@
 
 #include "kernel-manager/cli/commands.hpp"
 #include "kernel-manager/cli/env/source_workshop.hpp"
+#include "kernel-manager/cli/env/wanted.hpp"
 #include "kernel-manager/cli/run/console.hpp"
 #include "kernel-manager/environments/installer.hpp"
-#include "kernel-manager/environments/lock_file.hpp"
 #include "kernel-manager/environments/name.hpp"
-#include "kernel-manager/environments/project_file.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
 #include "kernel-manager/environments/requirements.hpp"
 #include "kernel-manager/languages/installation.hpp"
-#include "protocol/support/syscall.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -42,75 +38,6 @@ int report_outcome(const Status& status) {
         return kExitFailed;
     }
     return kExitDone;
-}
-
-/// One byte more shows that it is too long.
-Result<std::string> read_whole(const std::string& path, std::size_t bytes_max) {
-    return read_file(path, bytes_max + 1);
-}
-
-bool names_python_packages(const EnvCreate& command) {
-    return !command.requirements.empty() || !command.lock.empty() || !command.project.empty();
-}
-
-bool asks_for_nothing(const EnvCreate& command) {
-    return !names_python_packages(command) && command.node_packages.empty();
-}
-
-Result<std::string> read_wanted(const EnvCreate& command) {
-    if (asks_for_nothing(command)) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "nothing says what the environment has",
-            "Name it with --requirements, --lock, --pyproject or --npm.");
-    }
-    if (!command.lock.empty()) {
-        BOOST_OUTCOME_TRY(
-            const std::string text,
-            with_context(read_whole(command.lock, environments::kLockFileBytesMax), "--lock"));
-        return with_context(environments::requirements_of_lock(text), "--lock " + command.lock);
-    }
-    if (!command.project.empty()) {
-        const std::string path = command.project + "/pyproject.toml";
-        BOOST_OUTCOME_TRY(
-            const std::string text,
-            with_context(read_whole(path, environments::kProjectFileBytesMax), "--pyproject"));
-        return with_context(
-            environments::requirements_of_project(text, command.extras), "--pyproject " + path);
-    }
-    if (command.requirements.empty()) {
-        return std::string();
-    }
-    return with_context(
-        read_whole(command.requirements, environments::kRequirementsBytesMax), "--requirements");
-}
-
-/// A lock is beside its package.json.
-Result<environments::NodeOrder> read_node_packages(const EnvCreate& command) {
-    environments::NodeOrder order;
-    if (command.node_packages.empty()) {
-        return order;
-    }
-    namespace fs = std::filesystem;
-    std::error_code error;
-    fs::path manifest = command.node_packages;
-    if (fs::is_directory(manifest, error)) {
-        manifest /= "package.json";
-    }
-    const std::string what = "--npm " + manifest.string();
-    BOOST_OUTCOME_TRY(
-        const std::string text,
-        with_context(read_whole(manifest, environments::kNodeManifestBytesMax), "--npm"));
-    BOOST_OUTCOME_TRY(
-        order.dependencies, with_context(environments::read_node_manifest(text), what));
-    const fs::path lock = manifest.replace_filename("package-lock.json");
-    if (fs::exists(lock, error)) {
-        BOOST_OUTCOME_TRY(
-            order.lock, with_context(read_file(lock, environments::kNodeLockBytesMax), "--npm"));
-    }
-    order.registry = command.node_registry;
-    BOOST_OUTCOME_TRY(order.npm, environments::find_npm());
-    return order;
 }
 
 /// Of what an environment is made of, all but its requirements and its sources.
@@ -154,11 +81,12 @@ Status make_one(
 
 Status create_one(const EnvCreate& command) {
     BOOST_OUTCOME_TRY(environments::check_name(command.name));
-    BOOST_OUTCOME_TRY(std::string wanted, read_wanted(command));
-    BOOST_OUTCOME_TRY(auto order, make_order(command.name, command.index, command.python));
-    order.requirements = std::move(wanted);
+    BOOST_OUTCOME_TRY(Wanted wanted, read_wanted(command));
+    BOOST_OUTCOME_TRY(
+        auto order, make_order(command.name, command.index, chosen_python(command, wanted.python)));
+    order.requirements = std::move(wanted.requirements);
     order.locked = !command.lock.empty();
-    BOOST_OUTCOME_TRY(order.node, read_node_packages(command));
+    order.node = std::move(wanted.node);
     return make_one(std::move(order), command.sources, command.hosts, &EnvironmentStore::create);
 }
 
@@ -352,6 +280,10 @@ std::string env_requirements(const environments::NamedRecord& record) {
         text += name + "==" + version + "\n";
     }
     return text;
+}
+
+std::string chosen_python(const EnvCreate& command, const std::optional<std::string>& of_file) {
+    return command.python.value_or(of_file.value_or(environments::kPythonVersion));
 }
 
 EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record) {

@@ -12,15 +12,16 @@
 
 namespace cellkeep::cli {
 
-/// At most one of requirements, lock and project is set; none only if node_packages is.
+/// At most one of requirements, lock, conda and project is set; none only if node_packages is.
 struct EnvCreate {
     std::string name;
     std::string requirements;         // a file
     std::string lock;                 // a file
+    std::string conda;                // a file
     std::string project;              // a directory
     std::vector<std::string> extras;  // of the project
     std::string index;                // an address; "": PyPI
-    std::string python = environments::kPythonVersion;
+    std::optional<std::string> python;
     std::vector<std::string> sources;  // packages that are built from their source, by name
     std::vector<std::string> hosts;    // that builds may reach besides the index
     std::string node_packages;         // a package.json, or its directory
@@ -50,6 +51,8 @@ std::string env_text(const environments::NamedEnvironment& one);
 std::string env_json(const std::vector<environments::NamedEnvironment>& all);
 std::string env_json(const environments::NamedEnvironment& one);
 std::string env_requirements(const environments::NamedRecord& record);
+/// Pure: --python if it is given, else what the conda file names, else Debian's own.
+std::string chosen_python(const EnvCreate& command, const std::optional<std::string>& of_file);
 /// Pure: what makes the environment again. The index is the one that may be shown.
 EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record);
 

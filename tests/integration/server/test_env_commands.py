@@ -30,6 +30,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     make_wheel(index, "beta", "1.0")
     make_wheel(index, "beta", "2.0")
     make_wheel(index, "traitlets", "1.0")
+    for version in ("2.1.0", "2.1.3", "2.2.0"):
+        make_wheel(index, "torch", version)
+    make_wheel(index, "gdal", "3.0")  # as if a stranger had taken the name
     make_source(index, "sourced", "1.0", f"open({str(ran)!r}, 'w').close()\n")
     with serve_index(index) as url:
         yield url
@@ -118,12 +121,61 @@ def test_a_project_says_what_it_needs(environments: Environments, tmp_path: Path
     for folder in (tmp_path, tmp_path / "nowhere"):
         refused = environments.run("create", "none", "--pyproject", str(folder), "--index", environments.index)
         assert refused.returncode == 1 and "pyproject.toml" in refused.stderr
-    # One of the three, and extras of a project only.
+    # One of the four, and extras of a project only.
     environments.requirements.write_text("beta\n", encoding="utf-8")
     both = environments.run("create", "both", *given, "--requirements", "requirements.txt")
     assert both.returncode == 2, both
     extra = environments.run("create", "both", "--requirements", "requirements.txt", "--extra", "more")
     assert extra.returncode == 2, extra
+
+
+CONDA_FILE = """
+name: analysis
+channels: [conda-forge]
+dependencies:
+  - python=3.11.9
+  - pip
+  - conda-forge::pytorch=2.1
+  - pip:
+      - alpha
+      - beta<2
+"""
+
+
+def test_a_conda_file_says_what_it_needs(environments: Environments, tmp_path: Path) -> None:
+    file = tmp_path / "environment.yml"
+
+    def create(name: str, text: str, *more: str) -> subprocess.CompletedProcess:
+        file.write_text(text, encoding="utf-8")
+        return environments.run("create", name, "--conda", file.name, "--index", environments.index, *more)
+
+    made = create("geo", CONDA_FILE)
+    assert made.returncode == 0, made.stderr
+    [one] = listed(environments)
+    assert one["packages"] == {"alpha": "1.0", "beta": "1.0", "torch": "2.1.3"}
+    assert one["requirements"] == ["torch==2.1.*", "alpha", "beta<2"]
+    assert one["python"] == "3.11"
+    file.unlink()
+    updated = environments.run("update", "geo")
+    assert updated.stdout == made.stdout, updated.stderr
+    # Everything that is refused is named, the index is not asked for it, and nothing is made.
+    more = "  - gdal\n  - openssl=3.0.13=h7f8727e_0\n  - scipy=1|2\n"
+    refused = create("none", CONDA_FILE.replace("  - pip\n", more))
+    assert refused.returncode == 1
+    for part in ("--conda environment.yml: gdal, openssl: PyPI is not known", "scipy=1|2: alternatives", "below"):
+        assert part in refused.stderr, refused.stderr
+    # The file's Python counts unless another is asked for.
+    other = CONDA_FILE.replace("3.11.9", "3.99")
+    unknown = create("none", other)
+    assert unknown.returncode == 1 and "3.99" in unknown.stderr, unknown.stderr
+    assert create("same", other, "--python", "3.11").stdout == made.stdout
+    for text, reason in (("dependencies: [", "--conda environment.yml: line 1: no YAML"), ("name: a", "dependencies")):
+        broken = create("none", text)
+        assert broken.returncode == 1 and reason in broken.stderr, broken.stderr
+    missing = environments.run("create", "none", "--conda", "nowhere.yml")
+    assert missing.returncode == 1 and "--conda" in missing.stderr and "nowhere.yml" in missing.stderr
+    assert create("none", CONDA_FILE, "--requirements", "requirements.txt").returncode == 2  # one of the four
+    assert sorted(one["name"] for one in listed(environments)) == ["geo", "same"]
 
 
 def test_an_update_has_what_the_index_has_now(environments: Environments, tmp_path: Path) -> None:

@@ -85,6 +85,15 @@ TEST_CASE("of a lock the packages are shown, and not their hashes", "[cli][envir
     CHECK(nlohmann::json::parse(env_json(one))["locked"] == true);
 }
 
+TEST_CASE("a Python that is asked for wins over that of a conda file", "[cli][environments]") {
+    EnvCreate command;
+    CHECK(chosen_python(command, std::nullopt) == environments::kPythonVersion);
+    CHECK(chosen_python(command, "3.12") == "3.12");
+    command.python = "/opt/own/python";
+    CHECK(chosen_python(command, "3.12") == "/opt/own/python");
+    CHECK(chosen_python(command, std::nullopt) == "/opt/own/python");
+}
+
 EnvUpdate update_of(const std::string& name) {
     EnvUpdate update;
     update.name = name;
