@@ -67,6 +67,12 @@ void add_create(CLI::App& env, EnvCreate& order) {
             order.node_registry,
             "The address of a registry of such packages. Default: npm's own")
         ->needs(npm);
+    create->parse_complete_callback([what, npm] {
+        if (what->count_all() == 0 && npm->count() == 0) {
+            throw CLI::RequiredError(
+                "One of --requirements, --lock, --conda, --pyproject and --npm");
+        }
+    });
 }
 
 void add_update(CLI::App& env, EnvUpdate& order) {

@@ -65,11 +65,6 @@ Status read_python_packages(const EnvCreate& command, Wanted& wanted) {
             with_context(
                 read_whole(command.requirements, environments::kRequirementsBytesMax),
                 "--requirements"));
-    } else if (command.node_packages.empty()) {
-        return Error(
-            ErrorCode::kInvalidArgument,
-            "nothing says what the environment has",
-            "Name it with --requirements, --lock, --pyproject, --conda or --npm.");
     }
     return ok();
 }

@@ -18,8 +18,7 @@ struct Wanted {
     environments::NodeOrder node = {};
 };
 
-/// Reads the files. kInvalidArgument, with the option's name, for what is not taken, and if the
-/// command names none.
+/// Reads the files. kInvalidArgument, with the option's name, for what is not taken.
 Result<Wanted> read_wanted(const EnvCreate& command);
 
 }  // namespace cellkeep::cli

@@ -197,7 +197,7 @@ def test_what_is_not_of_the_registry_is_refused_and_leaves_nothing(
         assert reason in said, said
     assert sorted(path.name for path in environments.store.rglob("*")) == before
     nothing = environments.run("create", "nothing")
-    assert nothing.returncode != 0 and "--npm" in nothing.stderr
+    assert nothing.returncode == 2 and "--npm" in nothing.stderr
 
 
 def test_packages_of_python_and_of_node_go_together(
