@@ -170,7 +170,7 @@ Result<std::uint64_t> install_node(
     }
     record.wanted = order.node.dependencies;
     record.registry = shown_registry(order.node.registry);
-    record.locked = !order.node.lock.empty();
+    record.locked = order.node.lock.has_value();
     progress("installing packages of Node.js from " + record.registry);
     const std::string folder = install.scratch + kNodeScratch;
     BOOST_OUTCOME_TRY(

@@ -71,7 +71,7 @@ Error in_use(const std::string& name) {
 /// What it asks for.
 Result<std::vector<std::string>> check_order(const EnvironmentOrder& order) {
     BOOST_OUTCOME_TRY(check_index(order.index));
-    BOOST_OUTCOME_TRY(with_context(check_index(order.node.registry), "npm"));
+    BOOST_OUTCOME_TRY(with_context(check_index(order.node.registry), "--npm-registry"));
     if (order.requirements.empty() && !order.node.dependencies.empty()) {
         return std::vector<std::string>{};
     }

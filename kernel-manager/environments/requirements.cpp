@@ -142,7 +142,7 @@ Status check_index(std::string_view url) {
         url.find_first_of(" \t\r\n\"'\\#$") != std::string_view::npos) {
         return Error(
             ErrorCode::kInvalidArgument,
-            "the index is no http or https address",
+            "that is no http or https address of an index",
             "For instance: --index https://packages.example/simple");
     }
     return ok();

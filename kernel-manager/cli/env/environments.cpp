@@ -212,7 +212,7 @@ std::string env_table(const std::vector<NamedEnvironment>& all) {
             {record.name,
              environments::offered_name("python", record.name),
              record.python,
-             std::to_string(record.packages.size()),
+             std::to_string(record.packages.size() + record.node.packages.size()),
              std::to_string(record.bytes >> 20U),
              state_of(one),
              record.created_at.substr(0, record.created_at.find('.'))});

@@ -83,7 +83,7 @@ Status read_node_packages(const EnvCreate& command, environments::NodeOrder& ord
     BOOST_OUTCOME_TRY(
         order.dependencies, with_context(environments::read_node_manifest(text), what));
     const fs::path lock = manifest.replace_filename("package-lock.json");
-    if (fs::exists(lock, error)) {
+    if (fs::exists(fs::symlink_status(lock, error))) {
         BOOST_OUTCOME_TRY(
             order.lock, with_context(read_file(lock, environments::kNodeLockBytesMax), "--npm"));
     }

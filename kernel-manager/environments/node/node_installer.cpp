@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::environments {
@@ -21,6 +23,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kNpmFolder = "/npm";  // of its cache and settings, which nothing keeps
+constexpr const char* kManifestFile = "/package.json";
+constexpr const char* kLockFile = "/package-lock.json";
 constexpr const char* kInstalledList = "/node_modules/.package-lock.json";
 constexpr mode_t kOwnFile = S_IRUSR | S_IWUSR;
 
@@ -40,24 +44,29 @@ std::vector<std::string> npm_variables(const NodeOrder& order, const std::string
     return variables;
 }
 
-/// With a lock, exactly what it has. Its addresses are the registry's, whatever they say.
-std::vector<std::string> npm_command(const NodeOrder& order, const std::string& home) {
-    return {
-        order.npm,
-        order.lock.empty() ? "install" : "ci",
-        "--ignore-scripts",
-        "--omit=dev",
-        "--replace-registry-host=always",
-        "--git=/bin/false",  // a package may name a repository
-        "--omit-lockfile-registry-resolved=false",
-        "--no-audit",
-        "--no-fund",
-        "--no-update-notifier",
-        "--loglevel=error",
-        "--logs-max=0",
-        "--cache=" + home + "/cache",
-        "--userconfig=" + home + "/user",
-        "--globalconfig=" + home + "/global"};
+/// Nothing of a package runs, and npm makes no links: it follows what packages say of their
+/// programs out of the folder.
+std::vector<std::string> npm_command(
+    const NodeOrder& order, const std::string& home, std::vector<std::string> what) {
+    std::vector<std::string> words{order.npm};
+    words.insert(words.end(), what.begin(), what.end());
+    words.insert(
+        words.end(),
+        {"--ignore-scripts",
+         "--no-bin-links",
+         "--omit=dev",
+         "--replace-registry-host=always",
+         "--git=/bin/false",  // a package may name a repository
+         "--omit-lockfile-registry-resolved=false",
+         "--no-audit",
+         "--no-fund",
+         "--no-update-notifier",
+         "--loglevel=error",
+         "--logs-max=0",
+         "--cache=" + home + "/cache",
+         "--userconfig=" + home + "/user",
+         "--globalconfig=" + home + "/global"});
+    return words;
 }
 
 Status make_own_folder(const std::string& path) {
@@ -65,20 +74,64 @@ Status make_own_folder(const std::string& path) {
                                                : Error::from_errno(errno, "mkdir(" + path + ")");
 }
 
-Status write_order(const NodeOrder& order, const std::string& directory, const std::string& home) {
-    BOOST_OUTCOME_TRY(make_own_folder(directory));
-    BOOST_OUTCOME_TRY(make_own_folder(home));
-    BOOST_OUTCOME_TRY(write_file_atomically(
-        directory + "/package.json", node_manifest_of(order.dependencies), kOwnFile));
-    if (order.lock.empty()) {
+Status run_npm(
+    const NodeOrder& order,
+    const NodeInstallation& installation,
+    const std::string& home,
+    std::vector<std::string> what) {
+    BoundedCommand command;
+    command.argv = npm_command(order, home, std::move(what));
+    command.environment = npm_variables(order, home);
+    command.directory = installation.scratch;
+    command.runs_in = installation.directory;
+    command.deadline = installation.deadline;
+    command.bytes_max = installation.bytes_max;
+    BOOST_OUTCOME_TRY(const CommandEnd end, with_context(run_bounded(command), "install"));
+    if (!end.succeeded) {
+        return Error(
+            ErrorCode::kUnavailable,
+            "npm cannot install these packages:\n" + std::string(trim(end.said, " \t\r\n")));
+    }
+    return ok();
+}
+
+/// The order's, or one that npm makes without installing anything.
+Result<std::string> make_lock(
+    const NodeOrder& order, const NodeInstallation& installation, const std::string& home) {
+    if (order.lock) {
+        return *order.lock;
+    }
+    BOOST_OUTCOME_TRY(run_npm(order, installation, home, {"install", "--package-lock-only"}));
+    return read_file(installation.directory + kLockFile, kNodeLockBytesMax);
+}
+
+/// As npm would link them, of files that are there.
+Status link_programs(
+    const std::string& modules, const std::map<std::string, std::string>& programs) {
+    const std::string folder = modules + "/.bin";
+    if (programs.empty()) {
         return ok();
     }
-    return write_file_atomically(directory + "/package-lock.json", order.lock, kOwnFile);
+    BOOST_OUTCOME_TRY(make_own_folder(folder));
+    for (const auto& [name, file] : programs) {
+        std::error_code error;
+        const fs::path path = fs::canonical(modules + "/" + file, error);
+        const bool inside = path.string().starts_with(fs::canonical(modules, error).string() + "/");
+        if (error || !inside || !fs::is_regular_file(path, error)) {
+            continue;  // a package says that it has a program, and has none
+        }
+        fs::permissions(path, fs::perms::owner_exec, fs::perm_options::add, error);
+        fs::create_symlink("../" + file, folder + "/" + name, error);
+        if (error) {
+            return Error::from_errno(error.value(), "symlink(" + name + ")");
+        }
+    }
+    return ok();
 }
 
 /// npm's notes name the registry, so two with the same files would be two images.
 Status keep_packages_alone(const std::string& directory) {
-    for (const char* name : {kInstalledList, "/package-lock.json", "/package.json"}) {
+    for (const char* name : {kInstalledList, kLockFile, kManifestFile}) {
         const std::string path = directory + name;
         if (::unlink(path.c_str()) < 0 && errno != ENOENT) {
             return Error::from_errno(errno, "unlink(" + path + ")");
@@ -105,26 +158,23 @@ Result<std::map<std::string, std::string>> install_node_packages(
     const NodeOrder& order, const NodeInstallation& installation) {
     const std::string& directory = installation.directory;
     const std::string home = installation.scratch + kNpmFolder;
-    BOOST_OUTCOME_TRY(write_order(order, directory, home));
-    BoundedCommand command;
-    command.argv = npm_command(order, home);
-    command.environment = npm_variables(order, home);
-    command.directory = installation.scratch;
-    command.runs_in = directory;
-    command.deadline = installation.deadline;
-    command.bytes_max = installation.bytes_max;
-    BOOST_OUTCOME_TRY(const CommandEnd end, with_context(run_bounded(command), "install"));
-    if (!end.succeeded) {
-        return Error(
-            ErrorCode::kUnavailable,
-            "npm cannot install these packages:\n" + std::string(trim(end.said, " \t\r\n")));
-    }
-    // A regular file of npm's: packages are unpacked beside it, each in a folder of its own.
+    BOOST_OUTCOME_TRY(make_own_folder(directory));
+    BOOST_OUTCOME_TRY(make_own_folder(home));
+    BOOST_OUTCOME_TRY(write_file_atomically(
+        directory + kManifestFile, node_manifest_of(order.dependencies), kOwnFile));
+    BOOST_OUTCOME_TRY(const std::string text, make_lock(order, installation, home));
+    BOOST_OUTCOME_TRY(
+        NodeLock lock, with_context(check_node_lock(text, order.dependencies), "npm"));
+    BOOST_OUTCOME_TRY(write_file_atomically(directory + kLockFile, lock.text, kOwnFile));
+    BOOST_OUTCOME_TRY(run_npm(order, installation, home, {"ci"}));
+    // What is installed is what was checked: a package for another system is left out.
     BOOST_OUTCOME_TRY(
         const std::string list, read_file(directory + kInstalledList, kNodeLockBytesMax));
-    BOOST_OUTCOME_TRY(auto installed, with_context(read_installed(list), "npm"));
+    BOOST_OUTCOME_TRY(
+        NodeLock installed, with_context(check_node_lock(list, order.dependencies), "npm"));
+    BOOST_OUTCOME_TRY(link_programs(directory + kNodeModules, lock.programs));
     BOOST_OUTCOME_TRY(keep_packages_alone(directory));
-    return installed;
+    return std::move(installed.versions);
 }
 
 }  // namespace cellkeep::environments

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace cellkeep::environments {
@@ -21,10 +22,10 @@ inline constexpr const char* kNodeModules = "/node_modules";
 
 /// What an environment asks npm for.
 struct NodeOrder {
-    NodeDependencies dependencies;  // none: then npm is not run
-    std::string lock = {};          // a package-lock.json; "": the newest that go together
-    std::string npm = {};           // the program
-    std::string registry = {};      // an address; "": npm's own
+    NodeDependencies dependencies;         // none: then npm is not run
+    std::optional<std::string> lock = {};  // a package-lock.json; else the newest that fit
+    std::string npm = {};                  // the program
+    std::string registry = {};             // an address; "": npm's own
 };
 
 /// How the registry that npm has by itself is shown.

@@ -93,9 +93,9 @@ bool is_of_registry(const nlohmann::json& wanted) {
     return consists_of(text, kRangeCharacters);
 }
 
-/// What an installed package needs may lead elsewhere.
+/// What a package needs may lead elsewhere. npm installs peers as well.
 bool needs_registry_only(const nlohmann::json& entry) {
-    for (const char* member : {"dependencies", "optionalDependencies"}) {
+    for (const char* member : {"dependencies", "optionalDependencies", "peerDependencies"}) {
         const auto found = entry.find(member);
         if (found != entry.end() &&
             (!found->is_object() || !std::all_of(found->begin(), found->end(), is_of_registry))) {
@@ -105,29 +105,79 @@ bool needs_registry_only(const nlohmann::json& entry) {
     return true;
 }
 
-/// One entry of what was installed; nothing of a place that is not a package's.
-Result<std::string> version_of(const std::string& place, const nlohmann::json& entry) {
+/// "node_modules/@s/a/node_modules/b".
+bool is_place_of_package(std::string_view place) {
+    constexpr std::string_view kNext = "/node_modules/";
+    if (!place.starts_with(kModules)) {
+        return false;
+    }
+    place.remove_prefix(kModules.size());
+    for (std::size_t end = place.find(kNext); end != std::string_view::npos;
+         end = place.find(kNext)) {
+        if (!is_node_name(place.substr(0, end))) {
+            return false;
+        }
+        place.remove_prefix(end + kNext.size());
+    }
+    return is_node_name(place);
+}
+
+bool is_true(const nlohmann::json& entry, const char* member) {
+    return entry.value(member, nlohmann::json(false)) != false;
+}
+
+/// The version. The place is that of a package.
+Result<std::string> check_locked(const std::string& place, const nlohmann::json& entry) {
     const auto text = [&entry](const char* member) {
         const auto found = entry.find(member);
         return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
     };
-    const bool in_another = entry.value("inBundle", nlohmann::json(false)) == true;
     const std::string from = text("resolved");
     const bool of_registry =
         from.empty() || from.starts_with("https://") || from.starts_with("http://");
-    if (entry.value("link", nlohmann::json(false)) == true || !of_registry ||
-        (text("integrity").empty() && !in_another)) {
+    if (is_true(entry, "link") || !of_registry ||
+        (text("integrity").empty() && !is_true(entry, "inBundle"))) {
         return refuse_manifest(place + " is not of the registry, or has no hash there");
     }
     if (!needs_registry_only(entry)) {
         return refuse_manifest(place + " needs a package that is not of the registry");
     }
+    if (is_true(entry, "hasShrinkwrap")) {
+        return refuse_manifest(place + " brings a lock of its own, which is not followed");
+    }
     std::string version = text("version");
     if (version.empty() || version.size() > kNodeRangeBytesMax ||
         !consists_of(version, kRangeCharacters)) {
-        return Error(ErrorCode::kProtocol, "a package says of itself what is no version");
+        return refuse_manifest(place + " has no version of the registry's");
     }
     return version;
+}
+
+/// A file inside of the package, by a name that leads nowhere else.
+bool is_inner_path(std::string_view path) {
+    if (path.starts_with("./")) {
+        path.remove_prefix(2);
+    }
+    return !path.empty() && path.front() != '/' &&
+           ("/" + std::string(path) + "/").find("/../") == std::string::npos &&
+           consists_of(
+               path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/@+");
+}
+
+void add_programs(
+    const std::string& name,
+    const nlohmann::json& entry,
+    std::map<std::string, std::string>& programs) {
+    const auto found = entry.find("bin");
+    if (found == entry.end() || !found->is_object()) {
+        return;
+    }
+    for (const auto& [program, path] : found->items()) {
+        if (is_plain_name(program) && path.is_string() &&
+            is_inner_path(path.get_ref<const std::string&>())) {
+            programs.emplace(program, name + "/" + path.get<std::string>());
+        }
+    }
 }
 
 }  // namespace
@@ -162,27 +212,46 @@ std::string node_manifest_of(const NodeDependencies& dependencies) {
     return nlohmann::json{{"private", true}, {"dependencies", dependencies}}.dump(2) + "\n";
 }
 
-Result<std::map<std::string, std::string>> read_installed(std::string_view text) {
+Result<NodeLock> check_node_lock(std::string_view text, const NodeDependencies& dependencies) {
+    if (text.size() > kNodeLockBytesMax) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "the lock has more than " + std::to_string(kNodeLockBytesMax) + " bytes");
+    }
     BOOST_OUTCOME_TRY(
-        const nlohmann::json installed, protocol::parse_json_object(text, "npm's own list"));
-    const auto packages = installed.find("packages");
-    if (packages == installed.end() || !packages->is_object()) {
-        return Error(ErrorCode::kProtocol, "npm does not say what it has installed");
+        const nlohmann::json lock, protocol::parse_json_object(text, "package-lock.json"));
+    const auto packages = lock.find("packages");
+    if (packages == lock.end() || !packages->is_object()) {
+        return refuse_manifest(
+            "the lock has no packages",
+            "Make it anew with npm 7 or later (lockfileVersion 2 or 3).");
     }
     if (packages->size() > kNodePackagesMax) {
         return Error(
             ErrorCode::kLimitExceeded,
             "it would have more than " + std::to_string(kNodePackagesMax) + " packages");
     }
-    std::map<std::string, std::string> versions;
+    NodeLock checked;
+    nlohmann::json kept = {{"", {{"dependencies", dependencies}}}};
     for (const auto& [place, entry] : packages->items()) {
-        if (!place.starts_with(kModules) || !entry.is_object()) {
-            return refuse_manifest("a package would be outside of node_modules");
+        if (place.empty() || (entry.is_object() && is_true(entry, "dev"))) {
+            continue;
         }
-        BOOST_OUTCOME_TRY(std::string version, version_of(place, entry));
-        versions.emplace(place.substr(kModules.size()), std::move(version));
+        if (!entry.is_object() || !is_place_of_package(place)) {
+            return refuse_manifest("the lock has a package outside of node_modules");
+        }
+        BOOST_OUTCOME_TRY(std::string version, check_locked(place, entry));
+        const std::string name = place.substr(kModules.size());
+        if (dependencies.contains(name)) {
+            add_programs(name, entry, checked.programs);
+        }
+        checked.versions.emplace(name, std::move(version));
+        kept[place] = entry;
     }
-    return versions;
+    checked.text =
+        nlohmann::json{{"lockfileVersion", 3}, {"requires", true}, {"packages", kept}}.dump(2) +
+        "\n";
+    return checked;
 }
 
 }  // namespace cellkeep::environments

@@ -32,8 +32,18 @@ Result<NodeDependencies> read_node_manifest(std::string_view text);
 /// A package.json with these and nothing else.
 std::string node_manifest_of(const NodeDependencies& dependencies);
 
-/// What npm says that it has installed (node_modules/.package-lock.json): versions by the place
-/// beneath node_modules. kInvalidArgument if one is not of a registry, or has no hash.
-Result<std::map<std::string, std::string>> read_installed(std::string_view text);
+/// A lock that is safe to install from: what packages say in one can make npm follow links and
+/// folders of this machine.
+struct NodeLock {
+    std::string text;                             // a package-lock.json with these and nothing else
+    std::map<std::string, std::string> versions;  // by the place beneath node_modules
+    /// Programs of the packages that are asked for by name: their files, beneath node_modules.
+    std::map<std::string, std::string> programs;
+};
+
+/// A package-lock.json of version 2 or 3 (npm's documentation, "package-lock.json"). What only
+/// development needs is left out. kInvalidArgument if a package is not of a registry or has no
+/// hash, for a link, a place outside of node_modules and a package with a lock of its own.
+Result<NodeLock> check_node_lock(std::string_view text, const NodeDependencies& dependencies);
 
 }  // namespace cellkeep::environments

@@ -36,11 +36,13 @@ function main() {
     // For this thread, the front thread and what user code starts: CommonJS packages of the environment.
     const modules = path.join(packages, 'node_modules');
     const shared = (process.env.NODE_PATH ?? '').split(path.delimiter).filter(Boolean);
+    // Imports look for a folder of this name alone.
+    const known = shared.filter((folder) => path.isAbsolute(folder) && path.basename(folder) === 'node_modules');
     process.env.NODE_PATH = [modules, ...shared].join(path.delimiter);
     nodeModule._initPaths();
     process.argv.length = 1;
     const { Session } = require('./session');
-    const session = new Session([...shared.map(path.dirname), packages], typescript);
+    const session = new Session([...known.map(path.dirname), packages], typescript);
     // This driver has loaded what it uses. For user code those of the session's environment are first.
     process.env.NODE_PATH = [...shared, modules].join(path.delimiter);
     nodeModule._initPaths();

@@ -200,6 +200,44 @@ def test_what_is_not_of_the_registry_is_refused_and_leaves_nothing(
     assert nothing.returncode == 2 and "--npm" in nothing.stderr
 
 
+def test_no_package_reaches_a_file_of_the_operators(
+    tmp_path: Path, registry: Registry, address: str
+) -> None:
+    """By a folder, a link in a lock, or a lock that a package brings: each names a program there."""
+    home = tmp_path / "home"
+    store = Environments(home, "")
+    own = home / "own"
+    own.mkdir(parents=True)
+    (own / "package.json").write_text('{"name": "own", "version": "1.0.0", "bin": {"own": "key"}}', encoding="utf-8")
+    key = own / "key"
+    key.write_bytes(b"#!secret\r\n")
+    key.chmod(0o600)
+    folder = {"own": f"file:{own}"}
+    registry.publish("by-folder", "1.0.0", {}, dependencies=folder)
+    registry.publish("by-peer", "1.0.0", {}, peerDependencies=folder)
+    # $HOME/environments/building-…/node is where npm runs.
+    for place in ("../../..", str(own)):
+        linked = {
+            "": {"dependencies": {"own": "*"}},
+            "node_modules/own": {"resolved": place, "link": True},
+            place: {"name": "own", "version": "1.0.0", "bin": {"own": "own/key", "two": "key"}},
+        }
+        lock = json.dumps({"name": "x", "version": "1.0.0", "lockfileVersion": 3, "packages": linked})
+        number = len(registry.manifests)
+        registry.publish(f"by-lock-{number}", "1.0.0", {"npm-shrinkwrap.json": lock}, _hasShrinkwrap=True)
+        for name, manifest, given in (
+            (f"lock-{number}", {"dependencies": {"own": "*"}}, lock),
+            (f"shrunk-{number}", {"dependencies": {f"by-lock-{number}": "1"}}, ""),
+        ):
+            code, _, said = create(store, address, name, manifest, given)
+            assert code != 0, said
+    for name in ("by-folder", "by-peer"):
+        code, _, said = create(store, address, name, {"dependencies": {name: "1"}})
+        assert code != 0, said
+    assert key.read_bytes() == b"#!secret\r\n"
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
 def test_packages_of_python_and_of_node_go_together(
     environments: Environments, address: str, tmp_path: Path
 ) -> None:

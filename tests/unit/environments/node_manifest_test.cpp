@@ -9,8 +9,8 @@
 namespace cellkeep::test {
 namespace {
 
+using environments::check_node_lock;
 using environments::NodeDependencies;
-using environments::read_installed;
 using environments::read_node_manifest;
 using nlohmann::json;
 
@@ -102,61 +102,97 @@ TEST_CASE("what is no package.json, or asks in other ways, is refused", "[enviro
     CHECK(read_node_manifest(large).error().code() == ErrorCode::kLimitExceeded);
 }
 
-TEST_CASE("what npm has installed is known by its places", "[environments]") {
+TEST_CASE("of a lock what is checked is kept, and nothing else", "[environments]") {
+    const NodeDependencies wanted = {{"@s/alpha", "^1"}, {"bundled", "3"}};
     const json list = {
+        {"name", "of-a-project"},
+        {"dependencies", {{"old", {{"version", "file:/srv"}}}}},
         {"packages",
-         {{"node_modules/@s/alpha",
+         {{"", {{"workspaces", {"../x"}}, {"devDependencies", {{"dev", "github:a/b"}}}}},
+          {"node_modules/dev",
+           {{"dev", true}, {"resolved", "git+ssh://git@host.example/dev.git#1"}}},
+          {"node_modules/@s/alpha",
            {{"version", "1.0.0"},
             {"resolved", "https://registry.example/alpha.tgz"},
             {"integrity", "sha512-a"},
+            {"bin", {{"alpha", "./cli.js"}, {"out", "../../x.js"}, {"../up", "cli.js"}}},
             {"dependencies", {{"beta", "^1"}, {"old", "npm:@s/beta@^0.9 || 1"}}}}},
           {"node_modules/@s/alpha/node_modules/beta",
-           {{"version", "1.2.0-rc.1+b"}, {"integrity", "sha512-b"}}},
+           {{"version", "1.2.0-rc.1+b"}, {"integrity", "sha512-b"}, {"bin", {{"bash", "b.js"}}}}},
           {"node_modules/bundled", {{"version", "3.0.0"}, {"inBundle", true}}}}}};
-    const auto read = read_installed(list.dump());
+    const auto read = check_node_lock(list.dump(), wanted);
     REQUIRE(read.has_value());
     CHECK(
-        read.value() == std::map<std::string, std::string>{
-                            {"@s/alpha", "1.0.0"},
-                            {"@s/alpha/node_modules/beta", "1.2.0-rc.1+b"},
-                            {"bundled", "3.0.0"}});
+        read.value().versions == std::map<std::string, std::string>{
+                                     {"@s/alpha", "1.0.0"},
+                                     {"@s/alpha/node_modules/beta", "1.2.0-rc.1+b"},
+                                     {"bundled", "3.0.0"}});
+    // Of packages that are asked for by name: another one's cannot hide a program of the system.
+    CHECK(
+        read.value().programs ==
+        std::map<std::string, std::string>{{"alpha", "@s/alpha/./cli.js"}});
+    const json text = json::parse(read.value().text);
+    CHECK(text["packages"][""] == json{{"dependencies", wanted}});
+    CHECK(text["packages"].size() == 4);
+    CHECK_FALSE(text.contains("dependencies"));
+    CHECK(check_node_lock(read.value().text, wanted).value().text == read.value().text);
 }
 
-TEST_CASE("what npm took from elsewhere is refused", "[environments]") {
+TEST_CASE("a lock that leads past the registry is refused", "[environments]") {
+    const NodeDependencies wanted = {{"beta", "1"}};
     const json good = {{"version", "1.0.0"}, {"integrity", "sha512-b"}};
-    CHECK(read_installed(installed_of(good).dump()).has_value());
+    CHECK(check_node_lock(installed_of(good).dump(), wanted).has_value());
     const auto with = [&good](const char* member, json value) {
         json entry = good;
         entry[member] = std::move(value);
         return installed_of(entry);
     };
+    const auto at = [&good](const char* place) { return json{{"packages", {{place, good}}}}; };
     for (const json& bad :
          {with("resolved", "git+ssh://git@host.example/beta.git#1234"),
           with("resolved", "file:../beta"),
+          with("resolved", "../../../.."),
           with("link", true),
+          with("link", "yes"),
           with("integrity", ""),
           with("integrity", 1),
           with("version", "../../x"),
+          with("version", "file:/srv/beta"),
           with("version", ""),
+          with("hasShrinkwrap", true),
           with("dependencies", {{"alpha", "https://host.example/a.tgz"}}),
           with("dependencies", {{"alpha", "someone/alpha"}}),
           with("dependencies", {{"alpha", "npm:../alpha@1"}}),
           with("dependencies", {{"alpha", "npm:alpha@file:x"}}),
           with("dependencies", {"alpha"}),
           with("optionalDependencies", {{"alpha", "github:a/b"}}),
-          json{{"packages", {{"../beta", good}}}},
+          with("peerDependencies", {{"alpha", "file:/srv/alpha"}}),
+          at("../beta"),
+          at("../../../.."),
+          at("node_modules/../beta"),
+          at("node_modules/a/../../b"),
+          at("node_modules/a/node_modules/"),
+          at("node_modules/.bin"),
+          at("node_modules/\x1b[31mx"),
+          at("packages/beta"),
           json{{"packages", {{"node_modules/beta", "1.0.0"}}}},
           json{{"packages", {1}}},
+          json{{"lockfileVersion", 1}, {"dependencies", {{"beta", {{"version", "file:/srv"}}}}}},
           json::object(),
           json::array()}) {
         CAPTURE(bad.dump());
-        CHECK(read_installed(bad.dump()).has_error());
+        const auto refused = check_node_lock(bad.dump(), wanted);
+        REQUIRE(refused.has_error());
+        CHECK(refused.error().message().find('\x1b') == std::string::npos);
     }
     json many;
     for (std::size_t i = 0; i <= environments::kNodePackagesMax; ++i) {
         many["packages"]["node_modules/a" + std::to_string(i)] = good;
     }
-    CHECK(read_installed(many.dump()).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(check_node_lock(many.dump(), wanted).error().code() == ErrorCode::kLimitExceeded);
+    CHECK(check_node_lock("", wanted).has_error());
+    const std::string large(environments::kNodeLockBytesMax + 1, ' ');
+    CHECK(check_node_lock(large, wanted).error().code() == ErrorCode::kLimitExceeded);
 }
 
 }  // namespace
