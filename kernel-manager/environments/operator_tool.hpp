@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of the operator's that install packages: where they are, and what of this process's
-// variables they are told. Not while another thread changes the variables.
+// Programs of the operator's that install packages: where they are, and which of this process's
+// variables they get. No other thread may change the variables meanwhile.
 #pragma once
 
 #include "protocol/support/result.hpp"
