@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/inside/root_filesystem.hpp"
 
+#include "sandbox/inside/mount_clone.hpp"
 #include "sandbox/shared/layer_switch.hpp"
 
 #include <climits>
@@ -22,35 +23,6 @@ namespace {
 
 /// Any directory of the old root will do: the new root is mounted over it and pivoted to.
 constexpr const char* kStaging = "/tmp";
-
-/// source, or the file itself if directory_fd is one and source is empty.
-int clone_tree(int directory_fd, const char* source, std::uint64_t attributes, int& tree_fd) {
-    const int fd = ::open_tree(
-        directory_fd,
-        source,
-        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
-            (*source == '\0' ? static_cast<unsigned>(AT_EMPTY_PATH) : 0U));
-    if (fd < 0) {
-        return errno;
-    }
-    // Recursive: a plain bind mount would leave submounts writable (mount_setattr(2)).
-    mount_attr attr{};
-    attr.attr_set = attributes;
-    if (layer_removed("read_only_mounts")) {
-        attr.attr_set &= ~static_cast<std::uint64_t>(MOUNT_ATTR_RDONLY);
-    }
-    if (layer_removed("nosuid_mounts")) {
-        attr.attr_set &= ~static_cast<std::uint64_t>(MOUNT_ATTR_NOSUID);
-    }
-    attr.propagation = layer_removed("private_mounts") ? 0 : MS_PRIVATE;
-    if (::mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0) {
-        const int error = errno;
-        (void)::close(fd);  // Ignored: the first failure is the one to report.
-        return error;
-    }
-    tree_fd = fd;
-    return 0;
-}
 
 /// Opened once: what is checked is what is mounted, whatever happens to the path meanwhile. No part
 /// of the path may be a link: the server, which may be root, would follow it anywhere.
@@ -320,9 +292,18 @@ int clone_host_mounts(ChildState& state, SetupStep& step) {
         const std::uint64_t attributes =
             kGuarded | MOUNT_ATTR_NODEV | (executable ? 0U : MOUNT_ATTR_NOEXEC);
         const char* source = path.source.c_str();
-        const int error = path.input ? clone_input(source, attributes, fd)
-                                     : clone_tree(AT_FDCWD, source, attributes, fd);
-        if (error != 0 && !(path.optional && (error == ENOENT || error == ENOTDIR))) {
+        int error = 0;
+        if (path.input) {
+            error = clone_input(source, attributes, fd);
+        } else if (path.over.empty()) {
+            error = clone_tree(AT_FDCWD, source, attributes, fd);
+        } else {
+            step = SetupStep::kLayReadOnlyPath;
+            error = lay_over(path, attributes, fd);
+        }
+        // What is laid over a path is wanted even if the path itself may be missing.
+        const bool skippable = path.optional && path.over.empty();
+        if (error != 0 && !(skippable && (error == ENOENT || error == ENOTDIR))) {
             return error;
         }
         ++state.index;

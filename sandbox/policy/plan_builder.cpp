@@ -197,6 +197,11 @@ Status check_read_only(const ReadOnlyPath& path) {
         path.source.find('\0') != std::string::npos) {
         return invalid("read_only: the source '" + path.source + "' is not an absolute path");
     }
+    if (!path.over.empty() &&
+        (path.over.front() != '/' || path.over.find('\0') != std::string::npos)) {
+        return invalid(
+            "read_only: '" + path.over + "', which lies over a source, is not an absolute path");
+    }
     if (!is_clean_absolute(path.target)) {
         return invalid("read_only: the target '" + path.target + "' is not a clean absolute path");
     }
@@ -268,7 +273,9 @@ Plan build_plan(const Policy& policy, const PlanInputs& inputs) {
              path.target,
              path.executable,
              path.optional,
-             false});
+             false,
+             // A zygote's root shows both already.
+             inputs.nested ? std::string() : path.over});
     }
     for (const InputMount& input : policy.inputs) {
         plan.read_only.push_back({input.source, input_path(input.target), false, false, true});

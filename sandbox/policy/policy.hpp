@@ -24,6 +24,10 @@ struct ReadOnlyPath {
     bool executable = true;  // false: mounted noexec
     bool optional = false;   // true: a missing source is skipped, not an error
     bool shared = false;     // true: the operator shares this very path, it is in no image
+    /// A directory whose entries lie in front of source's, by name and at every depth, as with
+    /// overlayfs. A missing one is an error; if source is missing and optional, it is there alone.
+    /// Empty: none.
+    std::string over = {};
 };
 
 /// A private copy of what sessions see read-only (kernel-manager/image makes it): no inode of the

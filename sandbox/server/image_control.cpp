@@ -68,6 +68,15 @@ Where locate(const std::vector<OpenImage>& images, const std::string& source) {
     return Where::kOutside;
 }
 
+/// Which of the path's files are in no image; empty: none.
+std::string outside_of(const std::vector<OpenImage>& images, const ReadOnlyPath& path) {
+    if (!path.shared && locate(images, path.source) == Where::kOutside) {
+        return path.source;
+    }
+    const bool known = path.over.empty() || locate(images, path.over) != Where::kOutside;
+    return known ? std::string() : path.over;
+}
+
 std::string mechanism_of(const Policy& policy) {
     std::string text;
     for (const PrivateImage& image : policy.images) {
@@ -94,9 +103,10 @@ Control describe_private_image(const Policy& policy) {
     }
     control.mechanism = mechanism_of(policy);
     for (const ReadOnlyPath& path : policy.read_only) {
-        if (!path.shared && locate(opened, path.source) == Where::kOutside) {
+        const std::string foreign = outside_of(opened, path);
+        if (!foreign.empty()) {
             control.state = ControlState::kDegraded;
-            control.detail = path.target + " is the host's own (" + path.source + ")";
+            control.detail = path.target + " is the host's own (" + foreign + ")";
             control.fix = "list nothing that is not in the image, or accept it";
             return control;
         }

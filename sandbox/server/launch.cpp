@@ -49,6 +49,10 @@ std::string object_of(const Plan& plan, const SetupMessage& message) {
         case SetupStep::kCloneReadOnlyPath:
         case SetupStep::kOpenInput:
             return at(plan.read_only, [](const PlanReadOnlyPath& path) { return path.source; });
+        case SetupStep::kLayReadOnlyPath:
+            return at(plan.read_only, [](const PlanReadOnlyPath& path) {
+                return path.source + " (" + path.over + ")";
+            });
         case SetupStep::kMountReadOnlyPath:
         case SetupStep::kMountInput:
             return at(plan.read_only, [](const PlanReadOnlyPath& path) { return path.target; });
@@ -70,7 +74,8 @@ Error failure_of(const Plan& plan, const SetupMessage& message) {
     const std::string control = step_control(message.step);
     // Of a path that is not there the host is not to blame.
     const bool missing_path =
-        message.step == SetupStep::kCloneReadOnlyPath &&
+        (message.step == SetupStep::kCloneReadOnlyPath ||
+         message.step == SetupStep::kLayReadOnlyPath) &&
         (message.error == ENOENT || message.error == ENOTDIR || message.error == EACCES);
     if (control.empty() || missing_path) {
         return Error::from_errno(message.error, step);

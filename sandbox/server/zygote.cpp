@@ -21,7 +21,8 @@ namespace {
 
 bool operator==(const ReadOnlyPath& one, const ReadOnlyPath& other) {
     return one.source == other.source && one.target == other.target &&
-           one.executable == other.executable && one.optional == other.optional;
+           one.executable == other.executable && one.optional == other.optional &&
+           one.over == other.over;
 }
 
 /// How often a wait of seconds looks whether it is still wanted.

@@ -15,7 +15,8 @@ struct PlanReadOnlyPath {
     std::string target;  // absolute inside
     bool executable = true;
     bool optional = false;
-    bool input = false;  // one regular file, its last component no link
+    bool input = false;     // one regular file, its last component no link
+    std::string over = {};  // a directory whose entries lie in front of source's; empty: none
     bool operator==(const PlanReadOnlyPath&) const = default;
 };
 

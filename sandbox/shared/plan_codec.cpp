@@ -8,7 +8,7 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-constexpr std::string_view kMagic = "CKPLAN06";
+constexpr std::string_view kMagic = "CKPLAN07";
 
 class Writer {
  public:
@@ -127,6 +127,7 @@ void walk(Archive& archive, PlanType& plan) {
         a.flag(path.executable);
         a.flag(path.optional);
         a.flag(path.input);
+        a.text(path.over);
     });
     archive.list(plan.tmpfs, [](auto& a, auto& mount) {
         a.text(mount.target);

@@ -18,6 +18,7 @@ constexpr std::array<StepText, static_cast<std::size_t>(SetupStep::kCount)> kSte
     {SetupStep::kReadPlan, "read the plan", ""},
     {SetupStep::kDropGroups, "drop supplementary groups", "user_namespace"},
     {SetupStep::kCloneReadOnlyPath, "open read-only path", "root_filesystem"},
+    {SetupStep::kLayReadOnlyPath, "lay a directory over read-only path", "root_filesystem"},
     {SetupStep::kOpenInput, "open input", ""},
     {SetupStep::kCloneDevice, "open device", "root_filesystem"},
     {SetupStep::kOpenRoom, "make room for a branch's namespaces", ""},

@@ -12,6 +12,7 @@ enum class SetupStep : std::uint32_t {
     kReadPlan,
     kDropGroups,
     kCloneReadOnlyPath,
+    kLayReadOnlyPath,
     kOpenInput,
     kCloneDevice,
     kOpenRoom,

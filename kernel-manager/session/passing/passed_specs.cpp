@@ -45,6 +45,11 @@ json write_paths(const std::vector<sandbox::ReadOnlyPath>& paths) {
              {"executable", path.executable},
              {"optional", path.optional},
              {"shared", path.shared}});
+        // A program that knows none does without it: the sandbox is there already, and nothing of
+        // a passed session is mounted again.
+        if (!path.over.empty()) {
+            all.back()["over"] = path.over;
+        }
     }
     return all;
 }
@@ -58,6 +63,7 @@ std::vector<sandbox::ReadOnlyPath> read_paths(const json& text) {
         path.executable = one.at("executable").get<bool>();
         path.optional = one.at("optional").get<bool>();
         path.shared = one.at("shared").get<bool>();
+        path.over = one.value("over", "");
         paths.push_back(std::move(path));
     }
     return paths;

@@ -74,6 +74,30 @@ TEST_CASE("a read-only path outside the image degrades the control") {
     CHECK(images.add(images.path + "/one/inside") == ControlState::kApplied);
 }
 
+TEST_CASE("what lies over a path must be in an image, too, even over what an operator shares") {
+    Images images;
+    const auto with_over = [&images](const std::string& over, bool shared) {
+        Policy with = images.policy;
+        with.read_only.push_back(
+            {.source = images.path + "/one/usr",
+             .target = "/added",
+             .shared = shared,
+             .over = over});
+        return describe_private_image(with);
+    };
+    fs::create_symlink("../../host", images.path + "/two/opt/out");
+    for (const bool shared : {false, true}) {
+        CAPTURE(shared);
+        CHECK(with_over(images.path + "/two/opt", shared).state == ControlState::kApplied);
+        for (const char* over : {"/host", "/two", "/two/opt/out", "/two/../host", "/one-more"}) {
+            CAPTURE(over);
+            const Control control = with_over(images.path + over, shared);
+            CHECK(control.state == ControlState::kDegraded);
+            CHECK(control.detail == "/added is the host's own (" + images.path + over + ")");
+        }
+    }
+}
+
 TEST_CASE("a path from another file system under the image degrades the control") {
     Images images;
     images.policy.images = {{"/", "sha256:1", "private copy"}};

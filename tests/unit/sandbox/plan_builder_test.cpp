@@ -96,6 +96,30 @@ TEST_CASE("inputs lie clean and relative in the workspace, and not in each other
     CHECK(many(kInputsMax + 1));
 }
 
+TEST_CASE("what lies over a read-only path has an absolute path, and is not asked of a zygote") {
+    const auto refused_over = [](const std::string& over) {
+        return refused([&](Policy& policy) {
+            policy.read_only = {{.source = "/srv/usr", .target = "/usr", .over = over}};
+        });
+    };
+    CHECK_FALSE(refused_over(""));
+    CHECK_FALSE(refused_over("/srv/over"));
+    for (const std::string& over :
+         {std::string("srv"),
+          std::string("./srv"),
+          std::string("\0/srv", 5),
+          std::string("/a\0b", 4)}) {
+        CAPTURE(over);
+        CHECK(refused_over(over));
+    }
+    Policy policy = good_policy();
+    policy.read_only = {{.source = "/srv/usr", .target = "/usr", .over = "/srv/over"}};
+    CHECK(build_plan(policy, PlanInputs()).read_only.front().over == "/srv/over");
+    PlanInputs nested;
+    nested.nested = true;
+    CHECK(build_plan(policy, nested).read_only.front().over.empty());
+}
+
 TEST_CASE("inputs are mounted last, at their place in the workspace, and not to be run") {
     Policy policy = good_policy();
     policy.inputs = {{"/srv/table.csv", "data/table.csv"}};

@@ -25,7 +25,7 @@ Plan sample_plan() {
     plan.cgroup_procs = {"/sys/fs/cgroup/a/cgroup.procs", ""};
     plan.worker_procs = "/sys/fs/cgroup/a/workers/cgroup.procs";
     plan.read_only = {
-        {"/usr", "/usr", true, false, false},
+        {"/usr", "/usr", true, false, false, "/srv/over/usr"},
         {"/data", "/opt/data", false, true, false},
         {"/in", "/workspace/in", false, false, true}};
     plan.tmpfs = {{"/workspace", "size=1", true}};
