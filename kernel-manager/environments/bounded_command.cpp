@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <stop_token>
 #include <system_error>
+#include <utility>
 
 namespace cellkeep::environments {
 
@@ -40,11 +41,17 @@ std::vector<char*> as_pointers(std::vector<std::string>& words) {
     return pointers;
 }
 
-int add_actions(posix_spawn_file_actions_t& actions, const BoundedCommand& command, int output) {
+/// What the program writes to: its stdout, and its stderr.
+struct Outputs {
+    int normal = -1;
+    int errors = -1;
+};
+
+int add_actions(
+    posix_spawn_file_actions_t& actions, const BoundedCommand& command, const Outputs& outputs) {
     int failed = ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    for (const int target : {1, 2}) {
-        failed =
-            failed != 0 ? failed : ::posix_spawn_file_actions_adddup2(&actions, output, target);
+    for (const auto& [fd, target] : {std::pair(outputs.normal, 1), std::pair(outputs.errors, 2)}) {
+        failed = failed != 0 ? failed : ::posix_spawn_file_actions_adddup2(&actions, fd, target);
     }
     failed =
         failed != 0 ? failed : ::posix_spawn_file_actions_addclosefrom_np(&actions, kFirstUnwanted);
@@ -69,7 +76,7 @@ int add_signals(posix_spawnattr_t& attributes) {
                              &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-Result<pid_t> spawn(const BoundedCommand& command, int output) {
+Result<pid_t> spawn(const BoundedCommand& command, const Outputs& outputs) {
     std::vector<std::string> words = command.argv;
     std::vector<std::string> variables = command.environment;
     posix_spawn_file_actions_t actions;
@@ -84,7 +91,7 @@ Result<pid_t> spawn(const BoundedCommand& command, int output) {
         return Error::from_errno(failed, "posix_spawnattr_init");
     }
     pid_t pid = -1;
-    failed = add_actions(actions, command, output);
+    failed = add_actions(actions, command, outputs);
     failed = failed != 0 ? failed : add_signals(attributes);
     if (failed == 0) {
         failed = ::posix_spawn(
@@ -165,7 +172,15 @@ Result<CommandEnd> run_bounded(const BoundedCommand& command) {
             command.directory + "/" + kSaid,
             O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW,
             S_IRUSR | S_IWUSR));
-    BOOST_OUTCOME_TRY(const pid_t pid, spawn(command, output.get()));
+    UniqueFd file;
+    if (!command.output.empty()) {
+        BOOST_OUTCOME_TRY(
+            file,
+            open_file(
+                command.output, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    }
+    const Outputs outputs{file ? file.get() : output.get(), output.get()};
+    BOOST_OUTCOME_TRY(const pid_t pid, spawn(command, outputs));
     // The pid cannot be another's yet: we have not waited for it.
     const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const Status watched =

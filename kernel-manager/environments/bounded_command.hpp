@@ -26,11 +26,12 @@ struct BoundedCommand {
     std::chrono::steady_clock::time_point deadline;
     std::uint64_t bytes_max = 0;  // of all files in the directory together
     std::stop_token stop = {};    // asked for from any thread: it is killed at once
+    std::string output = {};      // a file in the directory that has all of stdout; empty: none
 };
 
 struct CommandEnd {
     bool succeeded = false;
-    std::string said;  // the end of stdout and stderr
+    std::string said;  // the end of stdout and stderr, or of stderr alone if stdout is in a file
 };
 
 /// kTimeout or kLimitExceeded if a bound was reached, kCancelled if it was stopped: then it was

@@ -2,6 +2,7 @@
 #include "kernel-manager/environments/environment_build.hpp"
 
 #include "kernel-manager/environments/bounded_command.hpp"
+#include "kernel-manager/environments/debian/debian_installer.hpp"
 #include "kernel-manager/environments/distributions.hpp"
 #include "kernel-manager/environments/installer.hpp"
 #include "kernel-manager/environments/interpreter_copy.hpp"
@@ -186,16 +187,43 @@ Result<std::uint64_t> install_node(
     return bytes_max - bytes;
 }
 
+/// The packages of Debian, likewise beside the environment. The bytes that are left for it.
+Result<std::uint64_t> install_debian(
+    const EnvironmentOrder& order,
+    const InstallOrder& install,
+    std::uint64_t bytes_max,
+    const image::Progress& progress,
+    DebianRecord& record) {
+    if (order.debian.packages.empty()) {
+        return bytes_max;
+    }
+    const std::string folder = install.scratch + kSystemFolder;
+    BOOST_OUTCOME_TRY(
+        record,
+        install_debian_packages(
+            order.debian,
+            {folder, install.scratch, install.deadline, install.bytes_max, bytes_max},
+            progress));
+    const std::uint64_t bytes = bytes_beneath(folder);
+    return bytes_max - std::min(bytes, bytes_max);
+}
+
 Result<image::Recipe> recipe_of(
-    const PythonProgram& python, const std::string& tree, const std::string& interpreter) {
+    const PythonProgram& python, const std::string& scratch, const NamedRecord& record) {
     image::Recipe recipe;
     recipe.kind = image::Kind::kEnvironment;
     // Of its own each time: what the index has for the same requirements is another thing tomorrow.
     BOOST_OUTCOME_TRY(recipe.fingerprint, random_hex(kFingerprintBytes));
-    recipe.copies = {{image::Copy::How::kTree, tree, std::string(kImageFolder).substr(1)}};
-    if (python.brought) {
+    const auto copy = [&](const char* folder) {
         recipe.copies.push_back(
-            {image::Copy::How::kTree, interpreter, std::string(kInterpreterFolder).substr(1)});
+            {image::Copy::How::kTree, scratch + folder, std::string(folder).substr(1)});
+    };
+    copy(kImageFolder);
+    if (python.brought) {
+        copy(kInterpreterFolder);
+    }
+    if (!record.debian.packages.empty()) {
+        copy(kSystemFolder);
     }
     return recipe;
 }
@@ -230,9 +258,13 @@ Result<BuiltEnvironment> build_environment(
         progress("installing packages from " + shown_index(order.index));
         BOOST_OUTCOME_TRY(install_packages(install));
     }
+    DebianRecord debian;
+    BOOST_OUTCOME_TRY(
+        const std::uint64_t beside_debian,
+        install_debian(order, install, bounds.bytes, progress, debian));
     NodeRecord node;
     BOOST_OUTCOME_TRY(
-        const std::uint64_t bytes, install_node(order, install, bounds.bytes, progress, node));
+        const std::uint64_t bytes, install_node(order, install, beside_debian, progress, node));
     progress("making the environment of them");
     BOOST_OUTCOME_TRY(
         finish_environment({tree, interpreter, deadline, bytes, order.kernel_package}, python));
@@ -241,7 +273,8 @@ Result<BuiltEnvironment> build_environment(
     }
     BOOST_OUTCOME_TRY(NamedRecord record, record_of(order, requirements, python, tree));
     record.node = std::move(node);
-    BOOST_OUTCOME_TRY(image::Recipe recipe, recipe_of(python, tree, interpreter));
+    record.debian = std::move(debian);
+    BOOST_OUTCOME_TRY(image::Recipe recipe, recipe_of(python, scratch, record));
     return BuiltEnvironment{std::move(record), std::move(recipe)};
 }
 

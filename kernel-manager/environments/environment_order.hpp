@@ -3,6 +3,7 @@
 // What an environment is made of, and its bounds. Values.
 #pragma once
 
+#include "kernel-manager/environments/debian/debian_order.hpp"
 #include "kernel-manager/environments/node/node_installer.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
 #include "kernel-manager/environments/source_package.hpp"
@@ -49,6 +50,7 @@ struct EnvironmentOrder {
     bool locked = false;              // the requirements are all that it needs, with hashes
     std::string replaces = {};        // created_at of the one that it is made of
     NodeOrder node = {};
+    DebianOrder debian = {};
 };
 
 }  // namespace cellkeep::environments

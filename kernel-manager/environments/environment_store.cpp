@@ -72,7 +72,9 @@ Error in_use(const std::string& name) {
 Result<std::vector<std::string>> check_order(const EnvironmentOrder& order) {
     BOOST_OUTCOME_TRY(check_index(order.index));
     BOOST_OUTCOME_TRY(with_context(check_index(order.node.registry), "--npm-registry"));
-    if (order.requirements.empty() && !order.node.dependencies.empty()) {
+    BOOST_OUTCOME_TRY(with_context(check_debian_packages(order.debian.packages), "--apt"));
+    const bool has_others = !order.node.dependencies.empty() || !order.debian.packages.empty();
+    if (order.requirements.empty() && has_others) {
         return std::vector<std::string>{};
     }
     return with_context(

@@ -53,6 +53,41 @@ Status read_node(const nlohmann::json& json, NodeRecord& node) {
     return ok();
 }
 
+bool is_list_of_texts(const nlohmann::json& value) {
+    return value.is_array() && std::all_of(value.begin(), value.end(), is_text);
+}
+
+/// Records of environments without packages of Debian have none.
+Status read_debian(const nlohmann::json& json, DebianRecord& debian) {
+    const auto found = json.find("debian");
+    if (found == json.end()) {
+        return ok();
+    }
+    const auto member = [&found](const char* name) {
+        return found->is_object() ? found->value(name, nlohmann::json()) : nlohmann::json();
+    };
+    const std::array<std::pair<const char*, std::vector<std::string>*>, 3> lists{{
+        {"wanted", &debian.wanted},
+        {"scripts_not_run", &debian.scripts_not_run},
+        {"library_folders", &debian.library_folders},
+    }};
+    for (const auto& [name, target] : lists) {
+        const auto list = member(name);
+        if (!is_list_of_texts(list)) {
+            return bad("debian is of another kind");
+        }
+        *target = list.get<std::vector<std::string>>();
+    }
+    const auto packages = member("packages");
+    const auto release = member("release");
+    if (!is_texts_by_name(packages) || !release.is_string()) {
+        return bad("debian is of another kind");
+    }
+    debian.packages = packages.get<std::map<std::string, std::string>>();
+    debian.release = release.get<std::string>();
+    return ok();
+}
+
 }  // namespace
 
 std::string NamedRecord::to_json() const {
@@ -76,6 +111,14 @@ std::string NamedRecord::to_json() const {
             {"packages", node.packages},
             {"registry", node.registry},
             {"locked", node.locked}};
+    }
+    if (!debian.wanted.empty()) {
+        json["debian"] = {
+            {"wanted", debian.wanted},
+            {"packages", debian.packages},
+            {"scripts_not_run", debian.scripts_not_run},
+            {"release", debian.release},
+            {"library_folders", debian.library_folders}};
     }
     return json.dump(2) + "\n";
 }
@@ -124,6 +167,7 @@ Result<NamedRecord> NamedRecord::parse(std::string_view text) {
     record.locked = locked.get<bool>();
     record.asked_python = asked_python.get<std::string>();
     BOOST_OUTCOME_TRY(read_node(json, record.node));
+    BOOST_OUTCOME_TRY(read_debian(json, record.debian));
     return record;
 }
 

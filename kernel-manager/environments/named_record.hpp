@@ -3,6 +3,7 @@
 // What is noted of a named environment, as NAME.json. Values.
 #pragma once
 
+#include "kernel-manager/environments/debian/debian_record.hpp"
 #include "protocol/support/result.hpp"
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct NamedRecord {
     bool locked = false;                          // made of a lock (lock_file.hpp)
     std::string asked_python;                     // as EnvironmentOrder::python; "": not noted
     NodeRecord node;
+    DebianRecord debian;
 
     std::string to_json() const;
     /// kProtocol if it is none of to_json()'s.

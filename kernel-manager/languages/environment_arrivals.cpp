@@ -158,14 +158,14 @@ EnvironmentArrivals::Found EnvironmentArrivals::find_new(
             known.contains(identity_of(one))) {
             continue;
         }
-        const auto files = store.use(one);
-        if (files.has_error()) {
+        auto spec = find_named_spec(store, python, one);
+        if (spec.has_error()) {
             found.refused.push_back(
                 {identity_of(one),
-                 "the environment " + name + " is not offered: " + files.error().message()});
+                 "the environment " + name + " is not offered: " + spec.error().message()});
             continue;
         }
-        found.specs.push_back(make_named_spec(python, one.record, files.value()));
+        found.specs.push_back(std::move(spec).value());
     }
     return found;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/named_environments.hpp"
 
+#include "kernel-manager/environments/debian/debian_host.hpp"
 #include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/environments/python_tree.hpp"
+#include "kernel-manager/languages/system_packages.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -159,10 +161,23 @@ KernelSpec make_named_spec(
     if (brought) {
         start_in_own_python(spec, inside, files);
     }
+    add_system_packages(record, files, spec);
     spec.images.push_back({files.root, files.record.digest, "private copy"});
     spec.leases.push_back(files.lease);
     spec.environment = {name, files.record.digest};
     return spec;
+}
+
+Result<KernelSpec> find_named_spec(
+    environments::EnvironmentStore& store,
+    const KernelSpec& python,
+    const environments::NamedEnvironment& environment) {
+    // Where there is no release, no environment of one fits.
+    const auto release = environments::find_debian_release();
+    BOOST_OUTCOME_TRY(check_system_packages(
+        python, environment.record, release.has_value() ? release.value() : std::string()));
+    BOOST_OUTCOME_TRY(const image::ImageInUse files, store.use(environment));
+    return make_named_spec(python, environment.record, files);
 }
 
 Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog) {
@@ -175,13 +190,13 @@ Status offer_named_environments(environments::EnvironmentStore& store, KernelCat
     for (const environments::NamedEnvironment& one : all) {
         const std::string& name = one.record.name;
         const std::string kernel = environments::offered_name(kPython, name);
-        const auto files = store.use(one);
-        if (files.has_error()) {
-            catalog.withhold({kernel, files.error().message(), files.error().hint()});
+        auto spec = find_named_spec(store, python, one);
+        if (spec.has_error()) {
+            catalog.withhold({kernel, spec.error().message(), spec.error().hint()});
         } else if (catalog.find(kernel) != nullptr) {
             catalog.withhold({kernel, "another language has this name", ""});
         } else {
-            catalog.offer(make_named_spec(python, one.record, files.value()));
+            catalog.offer(std::move(spec).value());
         }
     }
     return ok();

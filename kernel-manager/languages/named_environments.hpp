@@ -25,7 +25,14 @@ KernelSpec make_named_spec(
     const environments::NamedRecord& record,
     const image::ImageInUse& files);
 
-/// Offers each environment of the store. One that is damaged is withheld, with the reason.
+/// The same of an environment of the store, whose files are in use from then on. Errors say why it
+/// cannot be offered: those of EnvironmentStore::use() and check_system_packages().
+Result<KernelSpec> find_named_spec(
+    environments::EnvironmentStore& store,
+    const KernelSpec& python,
+    const environments::NamedEnvironment& environment);
+
+/// Offers each environment of the store. One that cannot be is withheld, with the reason.
 Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog);
 
 /// The same of the default store, if there is one.

@@ -15,7 +15,8 @@ namespace {
 
 using sandbox::ReadOnlyPath;
 
-/// Whether a guest already sees the same file there.
+/// Whether a guest already sees the same file there. What the session's environment has over it
+/// lies there for all languages.
 bool is_there(const std::vector<ReadOnlyPath>& paths, const ReadOnlyPath& wanted) {
     return std::any_of(paths.begin(), paths.end(), [&](const ReadOnlyPath& path) {
         return path.target == wanted.target && path.source == wanted.source &&
@@ -64,13 +65,13 @@ Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
 
 }  // namespace
 
-/// All languages of a session find the programs of its environment first, and what it has for
-/// Node.js.
+/// All languages of a session find the programs of its environment first, what it has for Node.js,
+/// and its libraries.
 void share_environment(const KernelSpec& main, KernelSpec& spec) {
     if (!is_named(main)) {
         return;
     }
-    for (const std::string_view name : {"PATH=", "NODE_PATH="}) {
+    for (const std::string_view name : {"PATH=", "NODE_PATH=", "LD_LIBRARY_PATH="}) {
         const auto is_it = [name](const std::string& entry) { return entry.starts_with(name); };
         const auto shared = std::find_if(main.env.begin(), main.env.end(), is_it);
         if (shared != main.env.end()) {

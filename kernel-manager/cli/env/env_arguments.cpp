@@ -12,7 +12,7 @@ void add_create(CLI::App& env, EnvCreate& order) {
         "starts afterwards offers it");
     create->add_option("NAME", order.name, "Lower-case letters, digits, _ and -")->required();
     CLI::Option_group* what = create->add_option_group("What it has");
-    what->require_option(0, 1);  // none: then --npm
+    what->require_option(0, 1);  // none: then --npm or --apt
     what->add_option(
         "--requirements",
         order.requirements,
@@ -67,10 +67,16 @@ void add_create(CLI::App& env, EnvCreate& order) {
             order.node_registry,
             "The address of a registry of such packages. Default: npm's own")
         ->needs(npm);
-    create->parse_complete_callback([what, npm] {
-        if (what->count_all() == 0 && npm->count() == 0) {
+    CLI::Option* apt = create->add_option(
+        "--apt",
+        order.debian_packages,
+        "Packages of Debian, as NAME or NAME=VERSION, and what they need: programs, libraries and "
+        "data, from this machine's own sources. No script of theirs runs");
+    apt->delimiter(',');
+    create->parse_complete_callback([what, npm, apt] {
+        if (what->count_all() == 0 && npm->count() == 0 && apt->count() == 0) {
             throw CLI::RequiredError(
-                "One of --requirements, --lock, --conda, --pyproject and --npm");
+                "One of --requirements, --lock, --conda, --pyproject, --npm and --apt");
         }
     });
 }
@@ -98,7 +104,7 @@ void add_update(CLI::App& env, EnvUpdate& order) {
 }  // namespace
 
 void add_env_commands(CLI::App& app, EnvArguments& arguments) {
-    CLI::App* env = app.add_subcommand("env", "Named environments: Python packages of your choice");
+    CLI::App* env = app.add_subcommand("env", "Named environments: packages of your choice");
     env->require_subcommand(1);
     add_create(*env, arguments.create);
     add_update(*env, arguments.update);

@@ -52,6 +52,7 @@ Result<environments::EnvironmentOrder> make_order(
     order.kernel_package = installation.python_package_dir;
     order.python = python;
     order.folders = installation.program_path;
+    order.debian.image_packages = session::image_sources(installation).packages;
     return order;
 }
 
@@ -87,6 +88,8 @@ Status create_one(const EnvCreate& command) {
     order.requirements = std::move(wanted.requirements);
     order.locked = !command.lock.empty();
     order.node = std::move(wanted.node);
+    wanted.debian.image_packages = std::move(order.debian.image_packages);
+    order.debian = std::move(wanted.debian);
     return make_one(std::move(order), command.sources, command.hosts, &EnvironmentStore::create);
 }
 
@@ -130,6 +133,9 @@ Status update_one(const EnvUpdate& asked) {
     order.locked = record.locked;
     order.replaces = record.created_at;
     BOOST_OUTCOME_TRY(order.node, node_order_of(command, record.node));
+    BOOST_OUTCOME_TRY(auto debian, debian_order_of(record.debian.wanted));
+    debian.image_packages = std::move(order.debian.image_packages);
+    order.debian = std::move(debian);
     return make_one(std::move(order), record.built, command.hosts, &EnvironmentStore::replace);
 }
 
@@ -182,7 +188,10 @@ nlohmann::json model_of(const NamedEnvironment& one) {
         {"packages", record.packages},
         {"built_from_source", record.built},
         {"locked", record.locked},
-        {"node_packages", record.node.packages}};
+        {"node_packages", record.node.packages},
+        {"debian_packages", record.debian.packages},
+        {"debian_scripts_not_run", record.debian.scripts_not_run},
+        {"debian_release", record.debian.release}};
 }
 
 std::string node_text(const environments::NodeRecord& node) {
@@ -201,6 +210,23 @@ std::string node_text(const environments::NodeRecord& node) {
     return text;
 }
 
+std::string debian_text(const environments::DebianRecord& debian) {
+    if (debian.wanted.empty()) {
+        return {};
+    }
+    std::string text = "asked for, of " + debian.release + ":\n";
+    for (const std::string& package : debian.wanted) {
+        text += "  " + package + "\n";
+    }
+    text += "packages of Debian (besides those of every session):\n";
+    for (const auto& [name, version] : debian.packages) {
+        const auto& unrun = debian.scripts_not_run;
+        const bool noted = std::find(unrun.begin(), unrun.end(), name) != unrun.end();
+        text += "  " + name + " " + version + (noted ? " (its setup script was not run)\n" : "\n");
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string env_table(const std::vector<NamedEnvironment>& all) {
@@ -212,7 +238,9 @@ std::string env_table(const std::vector<NamedEnvironment>& all) {
             {record.name,
              environments::offered_name("python", record.name),
              record.python,
-             std::to_string(record.packages.size() + record.node.packages.size()),
+             std::to_string(
+                 record.packages.size() + record.node.packages.size() +
+                 record.debian.packages.size()),
              std::to_string(record.bytes >> 20U),
              state_of(one),
              record.created_at.substr(0, record.created_at.find('.'))});
@@ -255,7 +283,7 @@ std::string env_text(const NamedEnvironment& one) {
             std::find(record.built.begin(), record.built.end(), name) != record.built.end();
         text += "  " + name + " " + version + (built ? " (built from source)\n" : "\n");
     }
-    return text + node_text(record.node);
+    return text + node_text(record.node) + debian_text(record.debian);
 }
 
 std::string env_json(const std::vector<NamedEnvironment>& all) {
@@ -275,6 +303,9 @@ std::string env_requirements(const environments::NamedRecord& record) {
                        ", made of " + record.index + " at " + record.created_at + "\n";
     for (const std::string& name : record.built) {
         text += "# built from source: " + name + "\n";
+    }
+    for (const auto& [name, version] : record.debian.packages) {
+        text += "# of " + record.debian.release + ": " + name + "=" + version + "\n";
     }
     for (const auto& [name, version] : record.packages) {
         text += name + "==" + version + "\n";

@@ -12,7 +12,8 @@
 
 namespace cellkeep::cli {
 
-/// At most one of requirements, lock, conda and project is set; none only if node_packages is.
+/// At most one of requirements, lock, conda and project is set; none only if node_packages or
+/// debian_packages is.
 struct EnvCreate {
     std::string name;
     std::string requirements;         // a file
@@ -22,10 +23,11 @@ struct EnvCreate {
     std::vector<std::string> extras;  // of the project
     std::string index;                // an address; "": PyPI
     std::optional<std::string> python;
-    std::vector<std::string> sources;  // packages that are built from their source, by name
-    std::vector<std::string> hosts;    // that builds may reach besides the index
-    std::string node_packages;         // a package.json, or its directory
-    std::string node_registry;         // an address; "": npm's own
+    std::vector<std::string> sources;          // packages that are built from their source, by name
+    std::vector<std::string> hosts;            // that builds may reach besides the index
+    std::string node_packages;                 // a package.json, or its directory
+    std::string node_registry;                 // an address; "": npm's own
+    std::vector<std::string> debian_packages;  // NAME or NAME=VERSION
 };
 int env_create(const EnvCreate& command);
 

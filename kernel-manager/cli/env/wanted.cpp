@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/env/wanted.hpp"
 
 #include "kernel-manager/environments/conda/conda_file.hpp"
+#include "kernel-manager/environments/debian/debian_installer.hpp"
 #include "kernel-manager/environments/lock_file.hpp"
 #include "kernel-manager/environments/project_file.hpp"
 #include "kernel-manager/environments/requirements.hpp"
@@ -94,12 +95,24 @@ Status read_node_packages(const EnvCreate& command, environments::NodeOrder& ord
 
 }  // namespace
 
+Result<environments::DebianOrder> debian_order_of(const std::vector<std::string>& packages) {
+    environments::DebianOrder order;
+    BOOST_OUTCOME_TRY(
+        order.packages, with_context(environments::check_debian_packages(packages), "--apt"));
+    if (!order.packages.empty()) {
+        BOOST_OUTCOME_TRY(order.apt_get, environments::find_apt_get());
+        BOOST_OUTCOME_TRY(order.dpkg_deb, environments::find_dpkg_deb());
+    }
+    return order;
+}
+
 Result<Wanted> read_wanted(const EnvCreate& command) {
     Wanted wanted;
     BOOST_OUTCOME_TRY(read_python_packages(command, wanted));
     if (!command.node_packages.empty()) {
         BOOST_OUTCOME_TRY(read_node_packages(command, wanted.node));
     }
+    BOOST_OUTCOME_TRY(wanted.debian, debian_order_of(command.debian_packages));
     return wanted;
 }
 

@@ -77,6 +77,31 @@ TEST_CASE("an environment is exported as requirements", "[cli][environments]") {
         "beta==2.0\n");
 }
 
+TEST_CASE("packages of Debian are shown, counted and exported", "[cli][environments]") {
+    auto one = make_environment("geo");
+    one.record.debian = {
+        {"graphviz"},
+        {{"graphviz", "2.42.2-7"}, {"libgvc6", "2.42.2-7"}},
+        {"libgvc6"},
+        "debian bookworm",
+        {}};
+    CHECK_THAT(
+        env_text(one),
+        Catch::EndsWith("asked for, of debian bookworm:\n"
+                        "  graphviz\n"
+                        "packages of Debian (besides those of every session):\n"
+                        "  graphviz 2.42.2-7\n"
+                        "  libgvc6 2.42.2-7 (its setup script was not run)\n"));
+    CHECK_THAT(env_table({one}), Catch::Contains("geo   python3-geo  3.11    4  "));
+    CHECK_THAT(
+        env_requirements(one.record), Catch::Contains("# of debian bookworm: libgvc6=2.42.2-7\n"));
+    const auto model = nlohmann::json::parse(env_json(one));
+    CHECK(model["debian_packages"]["graphviz"] == "2.42.2-7");
+    CHECK(model["debian_scripts_not_run"] == nlohmann::json::array({"libgvc6"}));
+    CHECK(model["debian_release"] == "debian bookworm");
+    CHECK(env_text(make_environment("geo")).find("Debian") == std::string::npos);
+}
+
 TEST_CASE("of a lock the packages are shown, and not their hashes", "[cli][environments]") {
     auto one = make_environment("geo");
     one.record.locked = true;

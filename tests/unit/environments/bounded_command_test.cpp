@@ -55,6 +55,21 @@ TEST_CASE("of a bounded command's words the last are told", "[environments]") {
     CHECK(end.value().said == std::string(kSaidBytesMax, 'y'));
 }
 
+TEST_CASE("all that a bounded command prints can go to a file", "[environments]") {
+    const TemporaryDirectory directory;
+    BoundedCommand command = shell(directory, "head -c 100000 /dev/zero; echo wrong >&2");
+    command.output = directory.file("printed");
+    const auto end = run_bounded(command);
+    REQUIRE(end.has_value());
+    CHECK(end.value().said == "wrong\n");
+    CHECK(std::filesystem::file_size(command.output) == 100000);
+    command.bytes_max = 1000;
+    command.argv[2] = "head -c 100000 /dev/zero; sleep 100";
+    CHECK(run_bounded(command).error().code() == ErrorCode::kLimitExceeded);
+    command.output = directory.file("nowhere/printed");
+    CHECK(run_bounded(command).has_error());
+}
+
 TEST_CASE("a bounded command gets none of the caller's descriptors", "[environments]") {
     const TemporaryDirectory directory;
     const auto end = run_bounded(shell(directory, "ls /proc/self/fd | wc -l"));

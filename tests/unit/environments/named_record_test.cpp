@@ -82,6 +82,45 @@ TEST_CASE("a record without packages of Node.js has none", "[environments]") {
     CHECK(NamedRecord::parse(none.dump()).error().code() == ErrorCode::kProtocol);
 }
 
+TEST_CASE("a record without packages of Debian has none", "[environments]") {
+    NamedRecord record = make_record();
+    CHECK_FALSE(nlohmann::json::parse(record.to_json()).contains("debian"));
+    CHECK(NamedRecord::parse(record.to_json()).value().debian.wanted.empty());
+    record.debian = {
+        {"jq=1.6-2.1"},
+        {{"jq", "1.6-2.1"}, {"libjq1", "1.6-2.1"}},
+        {"jq"},
+        "debian bookworm",
+        {"/usr/lib/x"}};
+    const auto again = NamedRecord::parse(record.to_json());
+    REQUIRE(again.has_value());
+    CHECK(again.value().to_json() == record.to_json());
+    CHECK(again.value().debian.wanted == record.debian.wanted);
+    CHECK(again.value().debian.packages == record.debian.packages);
+    CHECK(again.value().debian.scripts_not_run == record.debian.scripts_not_run);
+    CHECK(again.value().debian.release == "debian bookworm");
+    CHECK(again.value().debian.library_folders == record.debian.library_folders);
+    const auto whole = nlohmann::json::parse(record.to_json());
+    for (const char* member :
+         {"wanted", "packages", "scripts_not_run", "release", "library_folders"}) {
+        CAPTURE(member);
+        auto without = whole;
+        without["debian"].erase(member);
+        CHECK(NamedRecord::parse(without.dump()).error().code() == ErrorCode::kProtocol);
+        for (const nlohmann::json& bad : {nlohmann::json(1), nlohmann::json({1})}) {
+            auto other = whole;
+            other["debian"][member] = bad;
+            CHECK(NamedRecord::parse(other.dump()).error().code() == ErrorCode::kProtocol);
+        }
+    }
+    for (const nlohmann::json& bad :
+         {nlohmann::json(1), nlohmann::json::array(), nlohmann::json()}) {
+        auto other = whole;
+        other["debian"] = bad;
+        CHECK(NamedRecord::parse(other.dump()).error().code() == ErrorCode::kProtocol);
+    }
+}
+
 TEST_CASE("a record of an environment that is none is refused", "[environments]") {
     const auto good = nlohmann::json::parse(make_record().to_json());
     for (const auto& [field, value] : std::initializer_list<std::pair<const char*, nlohmann::json>>{

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel-manager/environments/debian/shell_words.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cellkeep::environments {
+
+namespace {
+
+constexpr std::string_view kShellOperators = ";&|()<>\n";
+constexpr std::string_view kShellPatterns = "*?[~";
+constexpr std::string_view kDescriptorDigits = "0123456789";
+
+class ShellScan {
+ public:
+    explicit ShellScan(std::string_view script) : rest_(script) {}
+    std::vector<ShellCommand> read_commands();
+
+ private:
+    bool take(std::string_view text) {
+        if (!rest_.starts_with(text)) {
+            return false;
+        }
+        rest_.remove_prefix(text.size());
+        return true;
+    }
+    char take_one() {
+        const char one = rest_.front();
+        rest_.remove_prefix(1);
+        return one;
+    }
+    void read_word();
+    void read_double_quotes(ShellWord& word);
+    void read_dollar(ShellWord& word);
+    void skip_nested(char open, char close);
+    void skip_to(char end);
+    void skip_redirection(bool here);
+    void skip_here_documents();
+    void end_command(const std::string& how);
+
+    std::string_view rest_;
+    std::vector<ShellCommand> commands_;
+    ShellCommand command_;
+    std::vector<std::string> here_ends_;
+};
+
+void ShellScan::skip_to(char end) {
+    const auto found = rest_.find(end);
+    rest_.remove_prefix(found == std::string_view::npos ? rest_.size() : found + 1);
+}
+
+/// Behind the end of what has been opened.
+void ShellScan::skip_nested(char open, char close) {
+    for (std::size_t depth = 1; depth > 0 && !rest_.empty();) {
+        const char one = take_one();
+        if (one == '\\' && !rest_.empty()) {
+            rest_.remove_prefix(1);
+        } else if (one == '\'' && open == '(') {
+            skip_to('\'');
+        } else if (one == open) {
+            ++depth;
+        } else if (one == close) {
+            --depth;
+        }
+    }
+}
+
+/// "$NAME" and "${NAME}" are kept; all else depends on the shell.
+void ShellScan::read_dollar(ShellWord& word) {
+    constexpr std::string_view kVariableNames =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    if (take("(")) {
+        word.plain = false;
+        skip_nested('(', ')');
+        return;
+    }
+    const bool braced = take("{");
+    const auto length = std::min(rest_.find_first_not_of(kVariableNames), rest_.size());
+    const std::string name(rest_.substr(0, length));
+    rest_.remove_prefix(length);
+    if (braced && !take("}")) {
+        word.plain = false;
+        skip_nested('{', '}');
+        return;
+    }
+    word.plain = word.plain && !name.empty();
+    word.text += "${" + name + "}";
+}
+
+void ShellScan::read_double_quotes(ShellWord& word) {
+    while (!rest_.empty()) {
+        const char one = take_one();
+        if (one == '"') {
+            return;
+        }
+        if (one == '\\' && !rest_.empty()) {
+            const char next = take_one();
+            if (next != '\n') {
+                word.text += next;
+            }
+        } else if (one == '$') {
+            read_dollar(word);
+        } else if (one == '`') {
+            word.plain = false;
+            skip_to('`');
+        } else {
+            word.text += one;
+        }
+    }
+}
+
+void ShellScan::read_word() {
+    ShellWord word;
+    while (!rest_.empty()) {
+        const char one = rest_.front();
+        if (one == ' ' || one == '\t' || kShellOperators.find(one) != std::string_view::npos) {
+            break;
+        }
+        rest_.remove_prefix(1);
+        if (one == '\'') {
+            word.quoted = true;
+            const auto end = std::min(rest_.find('\''), rest_.size());
+            // A "$" in it means itself: there are none in names of files.
+            word.plain = word.plain && rest_.substr(0, end).find('$') == std::string_view::npos;
+            word.text += rest_.substr(0, end);
+            skip_to('\'');
+        } else if (one == '"') {
+            word.quoted = true;
+            read_double_quotes(word);
+        } else if (one == '\\' && !rest_.empty()) {
+            const char next = take_one();
+            if (next != '\n') {
+                word.text += next;
+            }
+        } else if (one == '$') {
+            read_dollar(word);
+        } else if (one == '`') {
+            word.plain = false;
+            skip_to('`');
+        } else {
+            word.plain = word.plain && kShellPatterns.find(one) == std::string_view::npos;
+            word.text += one;
+        }
+    }
+    command_.words.push_back(std::move(word));
+}
+
+/// Behind "<", "<<" (here) or ">": what it names is no word of the command.
+void ShellScan::skip_redirection(bool here) {
+    (void)(take("-") || take(">") || take("&") || take("|"));  // Ignored: any may be there, or
+                                                               // none.
+    while (take(" ") || take("\t")) {
+    }
+    if (!command_.words.empty() && command_.words.back().text.size() == 1 &&
+        kDescriptorDigits.find(command_.words.back().text) != std::string_view::npos) {
+        command_.words.pop_back();  // of "2>file"
+    }
+    const std::size_t words = command_.words.size();
+    read_word();
+    if (here) {
+        here_ends_.push_back(command_.words.back().text);
+    }
+    command_.words.resize(words);
+}
+
+void ShellScan::skip_here_documents() {
+    for (const std::string& end : std::exchange(here_ends_, {})) {
+        while (!rest_.empty()) {
+            std::string_view line = rest_.substr(0, rest_.find('\n'));
+            skip_to('\n');
+            line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+            if (line == end) {
+                break;
+            }
+        }
+    }
+}
+
+void ShellScan::end_command(const std::string& how) {
+    // An empty one with ";" says nothing.
+    if (!command_.words.empty() || (how != ";" && how != "&")) {
+        command_.end = how;
+        commands_.push_back(std::exchange(command_, {}));
+    }
+}
+
+std::vector<ShellCommand> ShellScan::read_commands() {
+    while (!rest_.empty()) {
+        if (take(" ") || take("\t") || take("\\\n")) {
+            continue;
+        }
+        if (rest_.front() == '#') {
+            const auto end = rest_.find('\n');
+            rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end);
+        } else if (take("\n")) {
+            end_command(";");
+            skip_here_documents();
+        } else if (take("<<")) {
+            skip_redirection(true);
+        } else if (take("<") || take(">")) {
+            skip_redirection(false);
+        } else {
+            bool found = false;
+            for (const char* how : {";;", "&&", "||", ";", "&", "|", "(", ")"}) {
+                if (take(how)) {
+                    end_command(how);
+                    found = true;
+                    break;
+                }
+            }
+            if (!found) {
+                read_word();
+            }
+        }
+    }
+    end_command(";");
+    return std::move(commands_);
+}
+
+}  // namespace
+
+std::vector<ShellCommand> read_shell_commands(std::string_view script) {
+    return ShellScan(script).read_commands();
+}
+
+}  // namespace cellkeep::environments
