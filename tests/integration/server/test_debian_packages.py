@@ -14,7 +14,7 @@ import pytest
 from checkpoints import checkpoint, roll_back
 from debian_archive import DebianArchive
 from debian_samples import publish_bad, publish_good, say
-from harness import Server, Session, binary, wait_until
+from harness import LEAN, Server, Session, binary, wait_until
 from modes import (
     ModeServer,
     give_to,
@@ -24,6 +24,7 @@ from modes import (
     skip_if_out_of_reach,
 )
 from npm_registry import Registry
+from upgrades import BARE, upgrade
 from wheels import Environments, make_wheel, serve_index
 
 # To pack an ordinary user's image takes its time.
@@ -212,6 +213,24 @@ def test_forks_of_its_zygote_have_them(server: Server, session: Session) -> None
         return found == "True"
 
     wait_until(is_warm, 60, "sessions of the environment are warm")
+
+
+def test_a_session_of_it_passes_an_upgrade(
+    mode: str, environments: ModeEnvironments, images: Path | None
+) -> None:
+    running = ModeServer(mode, *LEAN, *BARE, images=images)
+    running.environment = environments.variables
+    with running as server:
+        passed = server.create(environment="deb")
+        passed.execute("state = 'kept'")
+        for _ in range(2):
+            upgrade(server)
+            assert passed.value("state") == "'kept'"
+        assert said_by(passed, "greet; odd-game") == "hello from a library 1000\n" * 2
+        assert passed.post("restart").status_code == 200
+        assert passed.value("__import__('ctypes').CDLL('libodd.so.1') is not None") == "True"
+        later = server.create(environment="deb")
+        assert said_by(later, "greet") == "hello from a library 1000\n"
 
 
 def test_other_sessions_have_nothing_of_it(server: Server) -> None:
