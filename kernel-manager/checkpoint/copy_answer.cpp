@@ -61,7 +61,8 @@ Result<CopyAnswer> read_copied(const json& content) {
          static_cast<std::uint32_t>(*children),
          static_cast<std::uint32_t>(*sockets),
          static_cast<std::uint32_t>(*mappings)},
-        goes_on->get<bool>()});
+        goes_on->get<bool>(),
+        content.value("prepares", json()) == true});
 }
 
 /// A thread can call itself anything.

@@ -21,7 +21,8 @@ struct Copied {
     std::int32_t execution_count = 0;
     std::uint32_t carried_threads = 0;
     Lost lost;
-    bool goes_on = false;  // something runs in the interpreter between requests
+    bool goes_on = false;   // something runs in the interpreter between requests
+    bool prepares = false;  // the copy knows sandbox::WakeKind::kPrepare
 };
 
 using CopyAnswer = std::variant<Copied, NotForkable>;

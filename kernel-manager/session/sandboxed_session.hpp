@@ -155,6 +155,7 @@ class SandboxedSession final : public ManagedSession,
     boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files() override;
     boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge_files(
         checkpoint::SessionFiles theirs, checkpoint::MergeOrder order) override;
+    bool has_checkpoint(const std::string& id) const override { return checkpoints_.has(id); }
     Status remove_checkpoint(const std::string& id) override {
         touch();
         return checkpoints_.remove(id);

@@ -187,6 +187,8 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
                 }
             },
         .wake = [this] { freezer_.wake(); },
+        .has_room = [this] { return has_room_for_ready_fork(sandbox_.usage(), session_limits()); },
+        .settled = [this] { closed_ ? void() : life_.review_if_kept(); },
         .hold = [this] { kernels_.main().hold(); },
         .release = [this] { kernels_.main().release(); },
         .begun = [this] { return kernels_.main().begun(); },
@@ -308,7 +310,7 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 
 bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
-           auto_checkpoints_.is_due() ||
+           checkpoints_.is_getting_ready() || auto_checkpoints_.is_due() ||
            // Its pid 1 answers for interpreters that came from here.
            branches_.any() || ports_.awaited() > 0 ||
            // What the other side of a connection says next is unknown here.

@@ -134,6 +134,7 @@ class Session {
     virtual boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_checkpoint(
         checkpoint::CheckpointOrder order);
     virtual boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints();
+    virtual bool has_checkpoint(const std::string& /*id*/) const { return false; }
     /// The files that differ between one state and a checkpoint, or now. kNotFound (in the field
     /// "against" or "checkpoint"); kConflict: another checkpoint, rollback, comparison or merge is
     /// under way; kUnavailable: the host has no room.

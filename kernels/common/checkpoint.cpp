@@ -81,6 +81,7 @@ nlohmann::json describe(const CopyFacts& facts, const ProcessCensus& census) {
         {"execution_count", facts.execution_count},
         {"carried_threads", facts.threads == Threads::kCarry ? census.threads : 0},
         {"goes_on", facts.goes_on},
+        {"prepares", true},
         {"lost",
          {{"threads", facts.threads == Threads::kDrop ? census.threads : 0},
           {"children", census.children},
@@ -97,6 +98,16 @@ void move_to(const std::vector<sandbox::FilePosition>& files) {
 }
 
 }  // namespace
+
+/// For a function without a state.
+struct Checkpoint::Begin {
+    Checkpoint& checkpoint;
+    CopyHooks& hooks;
+    static void run(void* self, bool reseed) {
+        auto& begin = *static_cast<Begin*>(self);
+        begin.checkpoint.go_on(begin.hooks, reseed);
+    }
+};
 
 Checkpoint::Checkpoint(Link& link, Outbox& outbox) : link_(link), outbox_(outbox) {
     note_channels();
@@ -133,18 +144,22 @@ std::optional<nlohmann::json> Checkpoint::make(
     (void)link_.flush();  // Ignored: fails only when the peer is gone, and the loop sees that next.
     const std::string directory = current_directory();
     hooks->before_copy(threads == Threads::kCarry);
+    Begin begin{*this, *hooks};
     const sandbox::CopyOutcome outcome = sandbox::make_sleeping_copy(
         {.socket = socket.get(),
          .channels = census.value().channels,
          .threads = *threads,
-         .files = census.value().files});
+         .files = census.value().files,
+         .beginning = {&Begin::run, &begin}});
     if (outcome.where == sandbox::CopyOutcome::Where::kWoken) {
         (void)socket.release();  // It was closed on waking.
         if (outcome.branch) {
             take_own_files(directory);
             move_to(census.value().files);
         }
-        go_on(*hooks, outcome.reseed);
+        if (!outcome.begun) {
+            go_on(*hooks, outcome.reseed);
+        }
         return std::nullopt;
     }
     hooks->after_copy();

@@ -28,6 +28,7 @@ class Checkpoint {
         Interpreter& interpreter, const nlohmann::json& request, UniqueFd socket);
 
  private:
+    struct Begin;
     void note_channels();
     void go_on(CopyHooks& hooks, bool reseed);
 

@@ -13,13 +13,21 @@
 
 namespace cellkeep::sandbox {
 
-/// From the server, with kWakeFds descriptors: stdout, stderr and the link of the process that goes
-/// on from the copy. To a branch come kBranchWakeFds: after those a SOCK_SEQPACKET socket, the
-/// gate, and the branch's namespaces in the order of kBranchNamespaces.
+/// What the server wants of a copy. The numbers stay: a copy may be older than the server, after an
+/// upgrade, and then knows the first two only.
+enum class WakeKind : std::uint32_t {
+    kGoOn = 0,     // a process that goes on, with kWakeFds descriptors: stdout, stderr and its link
+    kBranch = 1,   // one that leaves for a sandbox of its own, with kBranchWakeFds: after those a
+                   // SOCK_SEQPACKET socket, the gate, and the namespaces, as kBranchNamespaces
+    kPrepare = 2,  // a fork that waits; the next process that goes on is that one
+    kLetGo = 3,    // that fork ends
+};
+
+/// From the server.
 struct WakeRequest {
     std::uint32_t sequence = 0;
     std::uint32_t reseed = 0;  // 1: its random states are made anew
-    std::uint32_t branch = 0;  // 1: the process leaves for a sandbox of its own
+    WakeKind kind = WakeKind::kGoOn;
 };
 inline constexpr std::size_t kWakeFds = 3;
 inline constexpr std::size_t kBranchWakeFds = kWakeFds + 1 + kBranchNamespaceCount;
@@ -34,10 +42,12 @@ struct LeaveReport {
 /// takes the capabilities away, one call for each that a kernel may know.
 inline constexpr std::uint32_t kLeavingCallsMax = 96;
 
-/// To the server: the process is there, and waits until its link is readable.
+/// To the server: the process is there, and waits until its link is readable, or until it is the
+/// next to go on.
 struct WakeReply {
     std::uint32_t sequence = 0;
-    std::int32_t forked = 0;  // its number inside; an errno below 0: there is none
+    /// Its number inside; an errno below 0: there is none. The copy's own if one was let go.
+    std::int32_t forked = 0;
 };
 /// The first message of a copy is a WakeReply with this number and its own process number: it has
 /// left the process group that it was forked in. Before, what kills that group kills the copy.

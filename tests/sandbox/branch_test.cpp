@@ -118,7 +118,7 @@ struct Crossing {
         for (const UniqueFd& one : branch.namespaces()) {
             fds.push_back(one.get());
         }
-        const WakeRequest request{1, 0, 1};
+        const WakeRequest request{1, 0, sandbox::WakeKind::kBranch};
         require_ok(send_with_fds(
             origin.socket.get(), std::as_bytes(std::span(&request, 1)), std::span<const int>(fds)));
         const WakeReply reply = origin.read_reply();

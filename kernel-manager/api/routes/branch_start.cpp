@@ -3,7 +3,6 @@
 
 #include "kernel-manager/api/answers/checkpoint_answers.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -29,12 +28,7 @@ boost::asio::awaitable<BranchStart> find_start(
     checkpoint::OnThreads on_threads) {
     BranchStart start;
     if (from) {
-        const checkpoint::CheckpointList list = co_await parent->list_checkpoints();
-        const bool known =
-            std::any_of(list.checkpoints.begin(), list.checkpoints.end(), [&from](const auto& one) {
-                return one.id == *from;
-            });
-        if (!known) {
+        if (!parent->has_checkpoint(*from)) {
             start.problem = no_checkpoint(*from, parent->find_gone_checkpoint(*from));
         }
         start.checkpoint = std::move(*from);

@@ -3,7 +3,6 @@
 
 #include "protocol/limits.hpp"
 #include "protocol/support/syscall.hpp"
-#include "sandbox/shared/sleep_messages.hpp"
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,6 +15,7 @@
 
 namespace cellkeep::session {
 
+using sandbox::WakeKind;
 using sandbox::WakeReply;
 using sandbox::WakeRequest;
 
@@ -27,12 +27,12 @@ Error gone() {
 
 }  // namespace
 
-SleepingCopy::SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker)
-    : io_(io), socket_(io), timer_(io), worker_(std::move(worker)) {}
+SleepingCopy::SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker, bool prepares)
+    : io_(io), socket_(io), timer_(io), worker_(std::move(worker)), prepares_(prepares) {}
 
 Result<std::shared_ptr<SleepingCopy>> SleepingCopy::create(
-    boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker) {
-    std::shared_ptr<SleepingCopy> copy(new SleepingCopy(io, std::move(worker)));
+    boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker, bool prepares) {
+    std::shared_ptr<SleepingCopy> copy(new SleepingCopy(io, std::move(worker), prepares));
     boost::system::error_code error;
     copy->socket_.assign(socket.get(), error);
     if (error) {
@@ -47,8 +47,10 @@ Result<std::shared_ptr<SleepingCopy>> SleepingCopy::go_on(
     sandbox::Worker worker;
     worker.id = passed.worker;
     worker.pidfd = std::move(passed.pidfd);
-    BOOST_OUTCOME_TRY(auto copy, create(io, std::move(passed.socket), std::move(worker)));
+    BOOST_OUTCOME_TRY(
+        auto copy, create(io, std::move(passed.socket), std::move(worker), passed.prepares));
     copy->sequence_ = passed.sequence;
+    copy->ready_ = passed.ready;
     return copy;
 }
 
@@ -58,6 +60,8 @@ PassedSleeper SleepingCopy::pass_on() {
     passed.pidfd = std::move(worker_.pidfd);
     passed.socket = UniqueFd(socket_.release());
     passed.sequence = sequence_;
+    passed.prepares = prepares_;
+    passed.ready = ready_;
     return passed;
 }
 
@@ -87,22 +91,44 @@ boost::asio::awaitable<Status> SleepingCopy::wait_asleep(std::chrono::millisecon
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake(
     Ends ends, bool reseed, std::chrono::milliseconds patience) {
     std::vector<int> fds(ends.begin(), ends.end());
-    co_return co_await ask(reseed, false, std::move(fds), patience);
+    ready_ = false;
+    const WakeRequest request{.reseed = reseed ? 1U : 0U, .kind = WakeKind::kGoOn};
+    co_return co_await ask(request, std::move(fds), patience);
 }
 
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::wake_for_branch(
     std::vector<int> fds, bool reseed, std::chrono::milliseconds patience) {
-    co_return co_await ask(reseed, true, std::move(fds), patience);
+    const WakeRequest request{.reseed = reseed ? 1U : 0U, .kind = WakeKind::kBranch};
+    co_return co_await ask(request, std::move(fds), patience);
+}
+
+boost::asio::awaitable<Status> SleepingCopy::prepare(std::chrono::milliseconds patience) {
+    const WakeRequest request{.kind = WakeKind::kPrepare};
+    std::vector<int> none;
+    const auto forked = co_await ask(request, std::move(none), patience);
+    ready_ = forked.has_value();
+    co_return forked.has_error() ? Status(forked.error()) : ok();
+}
+
+boost::asio::awaitable<Status> SleepingCopy::let_go(std::chrono::milliseconds patience) {
+    const WakeRequest request{.kind = WakeKind::kLetGo};
+    std::vector<int> none;
+    const auto own = co_await ask(request, std::move(none), patience);
+    ready_ = false;
+    co_return own.has_error() ? Status(own.error()) : ok();
 }
 
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::ask(
-    bool reseed, bool branch, std::vector<int> fds, std::chrono::milliseconds patience) {
+    WakeRequest request, std::vector<int> fds, std::chrono::milliseconds patience) {
     const auto self = shared_from_this();
-    if (!socket_.is_open() || woken_) {
+    while (auto before = woken_) {
+        (void)co_await Woken::wait(std::move(before));
+    }
+    if (!socket_.is_open()) {
         co_return gone();
     }
     strays_ = 0;
-    const WakeRequest request{++sequence_, reseed ? 1U : 0U, branch ? 1U : 0U};
+    request.sequence = ++sequence_;
     const auto sent = send_with_fds(
         socket_.native_handle(), std::as_bytes(std::span(&request, 1)), std::span<const int>(fds));
     if (sent.has_error()) {
@@ -114,16 +140,14 @@ boost::asio::awaitable<Result<pid_t>> SleepingCopy::ask(
 boost::asio::awaitable<Result<pid_t>> SleepingCopy::receive(std::chrono::milliseconds patience) {
     const auto woken = woken_ = std::make_shared<Woken>(io_);
     timer_.expires_after(patience);
-    timer_.async_wait([woken](const boost::system::error_code& error) {
-        if (!error) {
-            woken->set(Error(ErrorCode::kTimeout, "checkpoint: its process does not answer"));
+    timer_.async_wait([weak = weak_from_this(), woken](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->woken_ == woken) {
+            self->settle(Error(ErrorCode::kTimeout, "checkpoint: its process does not answer"));
         }
     });
     await_reply();
-    auto result = co_await Woken::wait(woken);
-    woken_.reset();
-    timer_.cancel();
-    co_return result;
+    co_return co_await Woken::wait(woken);
 }
 
 void SleepingCopy::await_reply() {
@@ -173,6 +197,7 @@ void SleepingCopy::take_replies() {
 
 void SleepingCopy::settle(Result<pid_t> result) {
     if (const auto woken = std::exchange(woken_, nullptr)) {
+        timer_.cancel();
         woken->set(std::move(result));
     }
 }

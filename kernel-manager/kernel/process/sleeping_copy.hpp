@@ -11,6 +11,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/shared/sleep_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -34,13 +35,16 @@ struct PassedSleeper {
     UniqueFd pidfd;
     UniqueFd socket;
     std::uint32_t sequence = 0;
+    bool prepares = false;
+    bool ready = false;
 };
 
 class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
  public:
     /// socket: ours of a SOCK_SEQPACKET pair, which does not block. worker: the adopted copy.
+    /// prepares: it knows sandbox::WakeKind::kPrepare, it says.
     static Result<std::shared_ptr<SleepingCopy>> create(
-        boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker);
+        boost::asio::io_context& io, UniqueFd socket, sandbox::Worker worker, bool prepares);
     SleepingCopy(const SleepingCopy&) = delete;
     SleepingCopy& operator=(const SleepingCopy&) = delete;
     /// One that another program had, and that sleeps.
@@ -57,13 +61,22 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     /// Descriptors of the process to come: stdout, stderr, link. They stay the caller's.
     using Ends = std::array<int, 3>;
     /// A fork of it: the number inside, as the guest says. kUnavailable if it is gone or closed,
-    /// kSystem: its fork failed; kProtocol, kTimeout: it does not do what it should. One at a time.
+    /// kSystem: its fork failed; kProtocol, kTimeout: it does not do what it should. Waits until it
+    /// has answered what it was asked before.
     boost::asio::awaitable<Result<pid_t>> wake(
         Ends ends, bool reseed, std::chrono::milliseconds patience);
     /// The same of one that leaves for a branch, and waits at the gate first. fds: the three ends,
     /// the gate, the namespaces (sandbox/shared/sleep_messages.hpp).
     boost::asio::awaitable<Result<pid_t>> wake_for_branch(
         std::vector<int> fds, bool reseed, std::chrono::milliseconds patience);
+    /// Has it make a fork that the next wake() gets. Errors and precondition as of wake();
+    /// prepares().
+    boost::asio::awaitable<Status> prepare(std::chrono::milliseconds patience);
+    /// Has that fork end, and waits until its memory is gone. The same.
+    boost::asio::awaitable<Status> let_go(std::chrono::milliseconds patience);
+    bool prepares() const { return prepares_; }
+    /// It has made one for the next wake(), as far as is known.
+    bool is_ready() const { return ready_; }
     /// Kills it, and fails a wake() that waits.
     void close();
     /// It is asked for something.
@@ -74,9 +87,9 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
  private:
     using Woken = Completion<Result<pid_t>>;
 
-    SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker);
+    SleepingCopy(boost::asio::io_context& io, sandbox::Worker worker, bool prepares);
     boost::asio::awaitable<Result<pid_t>> ask(
-        bool reseed, bool branch, std::vector<int> fds, std::chrono::milliseconds patience);
+        sandbox::WakeRequest request, std::vector<int> fds, std::chrono::milliseconds patience);
     /// The reply to the newest request.
     boost::asio::awaitable<Result<pid_t>> receive(std::chrono::milliseconds patience);
     void await_reply();
@@ -89,7 +102,9 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     sandbox::Worker worker_;
     std::shared_ptr<Woken> woken_;  // null: nothing waits
     std::uint32_t sequence_ = 0;    // of the last request; kAsleepSequence: there was none
-    int strays_ = 0;                // replies to none, since then
+    bool prepares_ = false;
+    bool ready_ = false;
+    int strays_ = 0;  // replies to none, since then
 };
 
 }  // namespace cellkeep::session

@@ -39,7 +39,17 @@ SessionCheckpoints::SessionCheckpoints(
     : io_(io),
       hooks_(std::move(hooks)),
       keep_session_(std::move(keep_session)),
-      kept_(io, std::move(places)) {}
+      kept_(io, std::move(places)),
+      ready_(io, ready_hooks(), keep_session_) {}
+
+ReadyForkKeeper::Hooks SessionCheckpoints::ready_hooks() {
+    return {
+        .copy_of = [this](const std::string& id) { return kept_.copy_of(id); },
+        .wait_moved = [this] { return hooks_.starter.wait_moved(); },
+        .has_room = hooks_.has_room,
+        .wake = hooks_.wake,
+        .settled = hooks_.settled};
+}
 
 Error SessionCheckpoints::unknown(const std::string& id) {
     return Error::in_field(
@@ -63,7 +73,12 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make(Checkpoi
     BOOST_OUTCOME_CO_TRY(begin_work());
     const Work work(*this);
     std::string nothing_kept;
-    co_return co_await make_one(std::move(order), std::move(nothing_kept));
+    const bool automatic = order.automatic;
+    auto made = co_await make_one(std::move(order), std::move(nothing_kept));
+    if (made.has_value() && !made.value().refused && !automatic) {
+        ready_.begin(made.value().checkpoint.id);
+    }
+    co_return made;
 }
 
 boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make_one(
@@ -127,7 +142,8 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     }
     BOOST_OUTCOME_CO_TRY(
         auto sleeping,
-        SleepingCopy::create(io_, std::move(sockets.first), std::move(worker.value())));
+        SleepingCopy::create(
+            io_, std::move(sockets.first), std::move(worker.value()), copied.prepares));
     BOOST_OUTCOME_CO_TRY(co_await sleeping->wait_asleep(limits::kCopyPatience));
     // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
     std::vector<std::string> evicted;
@@ -270,6 +286,7 @@ boost::asio::awaitable<Result<RolledBack>> SessionCheckpoints::roll_back(Rollbac
     if (restored.has_error()) {
         co_return std::move(restored).error();
     }
+    ready_.begin(order.checkpoint);
     co_return back;
 }
 
@@ -295,6 +312,9 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::strin
     // The sleepers' cgroup becomes the interpreter's.
     co_await hooks_.starter.wait_moved();
     co_await wait_departed();
+    // The interpreter takes over the cgroup that the fork of another copy would be left in.
+    std::string wanted = id;
+    (void)co_await ready_.let_go(std::move(wanted));
     const auto copy = kept_.copy_of(id);
     if (!copy) {
         co_return unknown(id);
@@ -344,7 +364,16 @@ Status SessionCheckpoints::remove(const std::string& id) {
 
 boost::asio::awaitable<checkpoint::CheckpointList> SessionCheckpoints::list() {
     const auto session = keep_session_();
-    co_return co_await kept_.list();
+    if (working_) {
+        co_return co_await kept_.list();  // that wants the fork, or makes others
+    }
+    // What a copy shares with a fork of itself is not seen to be its own.
+    const auto former = co_await ready_.let_go();
+    auto all = co_await kept_.list();
+    if (former && !working_) {
+        ready_.begin(*former);
+    }
+    co_return all;
 }
 
 void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {
@@ -355,6 +384,7 @@ void SessionCheckpoints::on_worker_exit(const sandbox::WorkerExit& exit) {
 
 void SessionCheckpoints::close() {
     closed_ = true;
+    ready_.close();
     kept_.close();
 }
 

@@ -15,6 +15,7 @@
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
+#include "kernel-manager/session/checkpoints/ready_fork_keeper.hpp"
 #include "kernel-manager/session/kernel_starter.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/completion.hpp"
@@ -52,6 +53,9 @@ class SessionCheckpoints {
         std::function<void(const std::vector<pid_t>&, std::uint32_t)> let_pass;
         /// Thaws what is inside.
         std::function<void()> wake;
+        /// ReadyForkKeeper::Hooks.
+        std::function<bool()> has_room;
+        std::function<void()> settled;
         /// Between them the interpreter begins nothing that waits for it.
         std::function<void()> hold;
         std::function<void()> release;
@@ -96,6 +100,7 @@ class SessionCheckpoints {
     boost::asio::awaitable<Result<checkpoint::SessionFiles>> look_at_files();
     boost::asio::awaitable<Result<checkpoint::MergeAnswer>> merge(
         checkpoint::SessionFiles theirs, checkpoint::MergeOrder order);
+    bool has(const std::string& id) const { return kept_.tree().find(id) != nullptr; }
     std::optional<checkpoint::Gone> find_gone(const std::string& id) const {
         return kept_.tree().find_gone(id);
     }
@@ -121,6 +126,8 @@ class SessionCheckpoints {
 
     // --- how they are
     bool is_working() const { return working_; }
+    /// A copy makes or ends a fork, for which nobody waits.
+    bool is_getting_ready() const { return !ready_.is_at_rest(); }
     /// Something sleeps, or is on its way to.
     bool has_sleeping() const { return working_ || !kept_.empty(); }
 
@@ -129,6 +136,7 @@ class SessionCheckpoints {
     static Error unknown(const std::string& id);
     using Kept = KeptCheckpoints::Files;
 
+    ReadyForkKeeper::Hooks ready_hooks();
     Status begin_work() const;
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_one(
         checkpoint::CheckpointOrder order, std::string kept);
@@ -156,6 +164,7 @@ class SessionCheckpoints {
     const Hooks hooks_;
     const KeepAlive keep_session_;
     KeptCheckpoints kept_;
+    ReadyForkKeeper ready_;
     using Settled = PassedCheckpoints::Settled;
     std::optional<Settled> settled_;
     Kept begun_;                                         // of a branch: what it was made with

@@ -39,6 +39,7 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     const Work work(*this, Work::Interpreter::kFree);
     hooks_.wake();
     co_await hooks_.starter.wait_moved();
+    co_await ready_.wait();
     Kept files = kept_.files_of(id);
     auto versions = kept_.versions();
     Status taken = co_await target.take_files(std::move(files), std::move(versions));
@@ -164,7 +165,7 @@ boost::asio::awaitable<Result<checkpoint::MergeAnswer>> SessionCheckpoints::merg
 bool SessionCheckpoints::is_at_rest() const {
     const bool departed = std::all_of(
         departures_.begin(), departures_.end(), [](const auto& one) { return one->done(); });
-    return !working_ && departed && kept_.is_at_rest();
+    return !working_ && departed && ready_.is_at_rest() && kept_.is_at_rest();
 }
 
 std::vector<KeptCheckpoints::Files> SessionCheckpoints::manifests() const {
@@ -183,6 +184,7 @@ std::vector<KeptCheckpoints::Files> SessionCheckpoints::manifests() const {
 
 PassedCheckpoints SessionCheckpoints::pass_on() {
     closed_ = true;
+    ready_.close();
     PassedCheckpoints passed = kept_.pass_on();
     passed.settled = settled_;
     passed.begun = begun_;

@@ -230,7 +230,9 @@ PassedCheckpoints read_all_checkpoints(const json& text, CheckpointEnds ends) {
                  number_of<std::uint32_t>(one, "worker"),
                  std::move(ends.sleepers[i].pidfd),
                  std::move(ends.sleepers[i].socket),
-                 number_of<std::uint32_t>(one, "sequence")}});
+                 number_of<std::uint32_t>(one, "sequence"),
+                 one.value("prepares", false),
+                 one.value("ready", false)}});
     }
     passed.origin = optional_text(text, "origin");
     passed.gone = read_gone(text.at("gone"));
@@ -252,6 +254,9 @@ json write_checkpoints(PassedCheckpoints& passed, CheckpointEnds& ends) {
         written["files"] = write_manifest(*one.files);
         written["worker"] = one.sleeper.worker;
         written["sequence"] = one.sleeper.sequence;
+        // An older program's copies know nothing of it, and it looks for neither.
+        written["prepares"] = one.sleeper.prepares;
+        written["ready"] = one.sleeper.ready;
         ends.sleepers.push_back({std::move(one.sleeper.pidfd), std::move(one.sleeper.socket)});
         all.push_back(std::move(written));
     }

@@ -4,6 +4,7 @@
 #include "sandbox/inside/copy/leaving.hpp"
 #include "sandbox/inside/copy/parked_threads.hpp"
 #include "sandbox/inside/copy/process_clone.hpp"
+#include "sandbox/inside/copy/ready_fork.hpp"
 #include "sandbox/inside/copy/unshared_descriptors.hpp"
 #include "sandbox/shared/sleep_messages.hpp"
 
@@ -101,7 +102,18 @@ struct Wake {
     std::size_t fd_count = 0;
 };
 
-/// Waits for the next request. Ends the process when the server has let go of it.
+std::size_t descriptors_of(WakeKind kind) {
+    return kind == WakeKind::kGoOn ? kWakeFds : kind == WakeKind::kBranch ? kBranchWakeFds : 0;
+}
+
+bool carries(const cmsghdr* rights, std::size_t count) {
+    return count == 0 ? rights == nullptr
+                      : rights != nullptr && rights->cmsg_level == SOL_SOCKET &&
+                            rights->cmsg_type == SCM_RIGHTS &&
+                            rights->cmsg_len == CMSG_LEN(sizeof(int) * count);
+}
+
+/// Waits for the next request. Ends the process when the other end has let go of it.
 Wake await_wake(int socket) {
     Wake wake;
     iovec part{&wake.request, sizeof(wake.request)};
@@ -115,16 +127,17 @@ Wake await_wake(int socket) {
     do {
         got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    wake.fd_count = wake.request.branch != 0 ? kBranchWakeFds : kWakeFds;
+    const cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    wake.fd_count = descriptors_of(wake.request.kind);
     const bool whole = got == static_cast<ssize_t>(sizeof(wake.request)) &&
-                       (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && header != nullptr &&
-                       header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-                       header->cmsg_len == CMSG_LEN(sizeof(int) * wake.fd_count);
+                       (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                       carries(rights, wake.fd_count);
     if (!whole) {
         ::_exit(got == 0 ? 0 : kCopyFailed);
     }
-    std::memcpy(wake.fds.data(), CMSG_DATA(header), sizeof(int) * wake.fd_count);
+    if (wake.fd_count > 0) {
+        std::memcpy(wake.fds.data(), CMSG_DATA(rights), sizeof(int) * wake.fd_count);
+    }
     return wake;
 }
 
@@ -149,24 +162,39 @@ void tell_server(const CopyOrder& order, const Wake& wake, pid_t forked) {
     return leaving;
 }
 
-/// The same for the process that goes on here or in a branch. Returns 0 in it, an errno below 0.
-long fork_woken(const CopyOrder& order, const Wake& wake) {
+/// What the request asks for. Returns 0 in the new process, its number here, an errno below 0.
+long fork_for(const CopyOrder& order, const Wake& wake, ReadyFork& ready) {
+    const WakeKind kind = wake.request.kind;
+    if (kind == WakeKind::kLetGo || kind == WakeKind::kPrepare) {
+        end_ready_fork(ready);
+    }
+    if (kind == WakeKind::kLetGo) {
+        return ::getpid();
+    }
     const bool renumber = order.threads != CopyOrder::Threads::kCarry;
     ThreadNotes notes;
     if (const int error = note_own_thread(notes); error != 0) {
         return -error;
     }
-    if (wake.request.branch != 0) {
+    if (kind == WakeKind::kPrepare) {
+        return make_ready_fork(ready, notes, renumber, order.socket);
+    }
+    if (kind == WakeKind::kBranch) {
         return fork_into_branch(order, wake, {notes, renumber});
+    }
+    if (ready.socket >= 0) {
+        const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
+        const auto message = std::as_bytes(std::span(&wake.request, 1));
+        if (const pid_t used = use_ready_fork(ready, message, received); used > 0) {
+            return used;
+        }
     }
     const pid_t pid = clone_process(notes, {.sibling = true, .renumber = renumber});
     return pid < 0 ? -errno : pid;
 }
 
-/// In the fork of a copy: takes the new channels' places, and waits until the server speaks on the
-/// link. Before that the process that was left may live, with which it shares its open files.
-void get_up(const CopyOrder& order, const Wake& wake) {
-    const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
+/// In the fork of a copy: a process session of its own, and the new channels in their places.
+void take_channels(const CopyOrder& order, const Wake& wake) {
     if (::setsid() < 0 || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
         ::_exit(kCopyFailed);
     }
@@ -176,6 +204,12 @@ void get_up(const CopyOrder& order, const Wake& wake) {
             ::_exit(kCopyFailed);
         }
     }
+}
+
+/// Then waits until the server speaks on the link. Before that the process that was left may live,
+/// with which it shares its open files.
+void get_up(const CopyOrder& order, const Wake& wake) {
+    const std::span<const int> received = std::span(wake.fds).first(wake.fd_count);
     const int link = wake.fds[static_cast<std::size_t>(ChannelEnd::kLink)];
     pollfd watched{link, POLLIN, 0};
     while (::poll(&watched, 1, -1) < 0 && errno == EINTR) {
@@ -188,7 +222,7 @@ void get_up(const CopyOrder& order, const Wake& wake) {
         (void)::close(fd);  // Ignored: it is in its place, or was.
     }
     (void)::close(order.socket);  // Ignored: the copy has its own.
-    const bool is_branch = wake.request.branch != 0;
+    const bool is_branch = wake.request.kind == WakeKind::kBranch;
     if (is_branch && order.threads != CopyOrder::Threads::kDrop) {
         rebind_listeners();  // Without its thread nobody would accept.
     }
@@ -215,30 +249,43 @@ void go_on_with_threads() {
     }
 }
 
+/// The life of a process that goes on, up to what it was copied from.
+CopyOutcome go_on(const CopyOrder& order, const Wake& wake) {
+    CopyOutcome outcome;
+    outcome.where = CopyOutcome::Where::kWoken;
+    outcome.reseed = wake.request.reseed != 0;
+    outcome.branch = wake.request.kind == WakeKind::kBranch;
+    const bool carries_threads = order.threads == CopyOrder::Threads::kCarry;
+    take_channels(order, wake);
+    if (order.beginning.begin != nullptr && !outcome.branch && !carries_threads) {
+        order.beginning.begin(order.beginning.context, outcome.reseed);
+        outcome.begun = true;
+    }
+    get_up(order, wake);
+    if (carries_threads) {
+        go_on_with_threads();
+    }
+    return outcome;
+}
+
 /// The life of a copy. Returns in each fork of it.
 CopyOutcome sleep_and_fork(const CopyOrder& order) {
-    const bool carries = order.threads == CopyOrder::Threads::kCarry;
     lie_down(order);
+    ReadyFork ready;
     while (true) {
         const Wake wake = await_wake(order.socket);
-        const long forked = fork_woken(order, wake);
+        const WakeKind kind = wake.request.kind;
+        const long forked = fork_for(order, wake, ready);
         if (forked == 0) {
-            get_up(order, wake);
-            if (carries) {
-                go_on_with_threads();
-            }
-            CopyOutcome outcome;
-            outcome.where = CopyOutcome::Where::kWoken;
-            outcome.reseed = wake.request.reseed != 0;
-            outcome.branch = wake.request.branch != 0;
-            return outcome;
+            forget_ready_fork(ready);
+            return go_on(order, kind == WakeKind::kPrepare ? await_wake(order.socket) : wake);
         }
         for (const int fd : std::span(wake.fds).first(wake.fd_count)) {
             (void)::close(fd);  // Ignored: the fork has its own.
         }
         // Only now, so that a server that has its answer finds no channel here. One that leaves for
         // a branch has told it already.
-        if (forked < 0 || wake.request.branch == 0) {
+        if (forked < 0 || kind != WakeKind::kBranch) {
             tell_server(order, wake, static_cast<pid_t>(forked));
         }
     }

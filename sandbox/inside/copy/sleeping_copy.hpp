@@ -27,6 +27,13 @@ struct FilePosition {
     off_t offset = 0;
 };
 
+/// What a process that goes on does before the server speaks to it: the one that was left may live
+/// yet. Not in a branch, and not if threads go on in it.
+struct Beginning {
+    void (*begin)(void* context, bool reseed) = nullptr;
+    void* context = nullptr;
+};
+
 struct CopyOrder {
     /// A blocking SOCK_SEQPACKET socket, which the caller keeps. The server has the other end: its
     /// end of file is the copy's end.
@@ -43,6 +50,7 @@ struct CopyOrder {
     /// Regular files that a process goes on at these places in: it shares them with the process
     /// that was left. Of a branch they are the caller's to move: its files are others.
     std::span<const FilePosition> files{};
+    Beginning beginning{};
 };
 
 struct CopyOutcome {
@@ -57,6 +65,7 @@ struct CopyOutcome {
     pid_t thread = 0;     // kFailed, ETIMEDOUT or EPROTO: which one could not be stopped
     bool reseed = false;  // kWoken
     bool branch = false;  // kWoken: in a sandbox of its own, where its files are others
+    bool begun = false;   // kWoken: CopyOrder::beginning was called
 };
 
 /// Call it with nothing buffered that a fork would write again. Returns in two processes; in the

@@ -17,7 +17,7 @@ STORED_BYTES_MAX = 1 << 30  # kStoredBytesMax (kernel-manager/checkpoint/files/b
 FIND_COPIES = """
 import os
 def copies():
-    found = []
+    sessions = {}
     for name in os.listdir('/proc'):
         if not name.isdigit() or int(name) in (1, os.getpid()):
             continue
@@ -26,8 +26,9 @@ def copies():
         except OSError:
             continue
         if stat[1] == '1':
-            found.append(int(name))
-    return sorted(found)
+            sessions[int(name)] = int(stat[3])
+    # A copy leads a process session of its own. A fork that it has made beforehand is in that.
+    return sorted(one for one, led in sessions.items() if led == one or led not in sessions)
 """
 
 

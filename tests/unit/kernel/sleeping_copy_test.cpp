@@ -32,7 +32,7 @@ struct CopyFixture {
         REQUIRE(pair.has_value());
         REQUIRE(set_nonblocking(pair.value().first.get()).has_value());
         peer = std::move(pair.value().second);
-        auto made = SleepingCopy::create(io, std::move(pair.value().first), {5, UniqueFd()});
+        auto made = SleepingCopy::create(io, std::move(pair.value().first), {5, UniqueFd()}, true);
         REQUIRE(made.has_value());
         copy = std::move(made.value());
     }
@@ -57,12 +57,16 @@ struct CopyFixture {
         boost::asio::awaitable<Result<pid_t>> wake, Woken& woken) {
         woken.emplace(co_await std::move(wake));
     }
-    WakeRequest take() const {
+    void ask(boost::asio::awaitable<Status> wait, std::optional<Status>& answered) {
+        boost::asio::co_spawn(io, keep_status(std::move(wait), answered), boost::asio::detached);
+        poll();
+    }
+    WakeRequest take(std::size_t fds = sandbox::kWakeFds) const {
         WakeRequest request;
         auto got = receive_with_fds(peer.get(), std::as_writable_bytes(std::span(&request, 1)));
         REQUIRE(got.has_value());
         CHECK(got.value().bytes == sizeof(request));
-        CHECK(got.value().fds.size() == sandbox::kWakeFds);
+        CHECK(got.value().fds.size() == fds);
         return request;
     }
     void say(const void* bytes, std::size_t size) {
@@ -98,6 +102,95 @@ TEST_CASE("a copy forks as often as it is asked to", "[session][checkpoint]") {
         REQUIRE(woken->has_value());
         CHECK(woken->value() == forked);
     }
+}
+
+TEST_CASE("a copy makes a fork ready, once for each that goes on", "[session][checkpoint]") {
+    CopyFixture fixture;
+    CHECK(fixture.copy->prepares());
+    std::optional<Status> prepared;
+    fixture.ask(fixture.copy->prepare(1h), prepared);
+    const WakeRequest request = fixture.take(0);
+    CHECK(request.kind == sandbox::WakeKind::kPrepare);
+    CHECK_FALSE(fixture.copy->is_ready());
+    CHECK(fixture.copy->is_asked());
+    fixture.reply(request.sequence, 11);
+    REQUIRE(prepared.has_value());
+    CHECK(prepared->has_value());
+    CHECK(fixture.copy->is_ready());
+    SECTION("it goes on") {
+        Woken woken;
+        fixture.wake(woken);
+        CHECK_FALSE(fixture.copy->is_ready());
+        fixture.reply(fixture.take().sequence, 11);
+        REQUIRE(woken.has_value());
+        CHECK(woken->has_value());
+    }
+    SECTION("it is let go") {
+        std::optional<Status> gone;
+        fixture.ask(fixture.copy->let_go(1h), gone);
+        const WakeRequest last = fixture.take(0);
+        CHECK(last.kind == sandbox::WakeKind::kLetGo);
+        fixture.reply(last.sequence, 5);
+        REQUIRE(gone.has_value());
+        CHECK(gone->has_value());
+        CHECK_FALSE(fixture.copy->is_ready());
+    }
+    SECTION("another program goes on with it") {
+        PassedSleeper passed = fixture.copy->pass_on();
+        CHECK(passed.prepares);
+        CHECK(passed.ready);
+        const auto copy = SleepingCopy::go_on(fixture.io, std::move(passed));
+        REQUIRE(copy.has_value());
+        CHECK(copy.value()->prepares());
+        CHECK(copy.value()->is_ready());
+    }
+}
+
+TEST_CASE("what is asked of a copy that is asked already comes next", "[session][checkpoint]") {
+    CopyFixture fixture;
+    Woken woken;
+    std::optional<Status> prepared;
+    fixture.wake(woken);
+    fixture.ask(fixture.copy->prepare(1h), prepared);
+    const WakeRequest first = fixture.take();
+    WakeRequest none;
+    CHECK(::recv(fixture.peer.get(), &none, sizeof(none), MSG_DONTWAIT) < 0);
+    fixture.reply(first.sequence, 10);
+    REQUIRE(woken.has_value());
+    CHECK(woken->has_value());
+    CHECK_FALSE(prepared.has_value());
+    SECTION("and is answered") {
+        fixture.reply(fixture.take(0).sequence, 11);
+        REQUIRE(prepared.has_value());
+        CHECK(prepared->has_value());
+    }
+    SECTION("or fails with the copy") {
+        fixture.copy->close();
+        fixture.poll();
+        REQUIRE(prepared.has_value());
+        CHECK(prepared->has_error());
+    }
+}
+
+TEST_CASE("a copy that cannot fork beforehand has none ready", "[session][checkpoint]") {
+    CopyFixture fixture;
+    std::optional<Status> prepared;
+    SECTION("it says so") {
+        fixture.ask(fixture.copy->prepare(1h), prepared);
+        fixture.reply(fixture.take(0).sequence, -EAGAIN);
+    }
+    SECTION("it ends") {
+        fixture.ask(fixture.copy->prepare(1h), prepared);
+        fixture.peer.reset();
+        fixture.poll();
+    }
+    SECTION("it was closed before") {
+        fixture.copy->close();
+        fixture.ask(fixture.copy->prepare(1h), prepared);
+    }
+    REQUIRE(prepared.has_value());
+    CHECK(prepared->has_error());
+    CHECK_FALSE(fixture.copy->is_ready());
 }
 
 TEST_CASE("a copy that does not do what it should is found out", "[session][checkpoint]") {

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -41,6 +42,12 @@ class FakeSession : public Session {
     Status interrupt_language(const std::string& language) override;
     boost::asio::awaitable<Status> restart_language(const std::string& language) override;
     Status update(const SessionUpdate& wanted) override;
+    bool has_checkpoint(const std::string& id) const override {
+        return std::any_of(
+            kept.checkpoints.begin(), kept.checkpoints.end(), [&id](const auto& one) {
+                return one.id == id;
+            });
+    }
     boost::asio::awaitable<checkpoint::CheckpointList> list_checkpoints() override {
         co_return kept;
     }
