@@ -376,13 +376,14 @@ void KernelCatalog::offer(KernelSpec spec) {
             {offered_by(spec),
              "it needs " + std::to_string(more.size()) + " paths of its own, and of the " +
                  std::to_string(kCatalogPathsMax) +
-                 " that a session can show the other languages "
-                 "take " +
+                 " that a session can show the other languages take " +
                  std::to_string(paths_.size()),
              "Offer fewer languages with --kernels and --foreign-kernels."});
         return;
     }
-    paths_.merge(more);
+    if (!is_named(spec)) {
+        paths_.merge(more);  // a session has one named environment, and so no other's paths
+    }
     add(std::move(spec));
 }
 

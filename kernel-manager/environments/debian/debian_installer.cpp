@@ -37,17 +37,21 @@ Status make_private_folder(const std::string& path) {
 /// A folder of libraries that may be a part of LD_LIBRARY_PATH.
 bool is_library_folder(std::string_view line) {
     return (line.starts_with("/usr/") || line.starts_with("/opt/")) &&
-           line.find_first_of(":;$ \t") == std::string_view::npos;
+           std::all_of(line.begin(), line.end(), [](char character) {
+               return character > ' ' && character <= '~' && character != ':' && character != ';' &&
+                      character != '$';
+           });
 }
 
 /// What the loader of a system would get from ldconfig(8): the folders that the packages name.
 Result<std::vector<std::string>> find_library_folders(const SystemTree& tree) {
     std::vector<std::string> folders;
     for (const std::string& name : tree.names_in(kLoaderFolder)) {
-        BOOST_OUTCOME_TRY(
-            const std::string text,
-            tree.read(std::string(kLoaderFolder) + "/" + name, kLoaderFileBytesMax));
-        for (std::string_view rest = text; !rest.empty();) {
+        const auto text = tree.read(std::string(kLoaderFolder) + "/" + name, kLoaderFileBytesMax);
+        if (!name.ends_with(".conf") || text.has_error()) {
+            continue;  // as ldconfig(8) does; a link may lead to what a script would have made
+        }
+        for (std::string_view rest = text.value(); !rest.empty();) {
             const std::string_view line = rest.substr(0, rest.find('\n'));
             rest.remove_prefix(line.size() < rest.size() ? line.size() + 1 : rest.size());
             std::string folder(trim(line.substr(0, line.find('#'))));
@@ -65,7 +69,22 @@ Result<std::vector<std::string>> find_library_folders(const SystemTree& tree) {
     return folders;
 }
 
+/// What the sandbox has there itself stays. Links on the way can lead files to such a place.
+Status check_places(const SystemTree& tree) {
+    for (const std::string folder : {"/etc", "/opt"}) {
+        for (const std::string& name : tree.names_in(folder)) {
+            if (place_in_system(folder.substr(1) + "/" + name).empty()) {
+                return Error(
+                    ErrorCode::kProtocol,
+                    "they bring " + folder + "/" + name + " by a link, which is the sandbox's own");
+            }
+        }
+    }
+    return ok();
+}
+
 Status check_mounts(const SystemTree& tree) {
+    BOOST_OUTCOME_TRY(check_places(tree));
     const std::size_t folders = tree.names_in("/etc").size() + tree.names_in("/opt").size();
     if (folders > kSystemFoldersMax) {
         return Error(

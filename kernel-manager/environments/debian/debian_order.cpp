@@ -25,6 +25,8 @@ bool is_debian_name(std::string_view text) {
 bool is_debian_version(std::string_view text) {
     return !text.empty() && text.size() <= kDebianVersionBytesMax &&
            kVersionStarts.find(text.front()) != std::string_view::npos &&
+           // apt-get takes them for "remove" and "install" (apt-get(8)).
+           text.back() != '-' && text.back() != '+' &&
            text.find_first_not_of(kDebianVersionCharacters) == std::string_view::npos;
 }
 

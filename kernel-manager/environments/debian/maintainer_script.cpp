@@ -18,6 +18,8 @@ using Words = std::span<const ShellWord>;
 
 constexpr std::string_view kUpdateAlternatives = "update-alternatives";
 constexpr std::size_t kLoopDepthMax = 8;
+/// Of a variable, which can be put together of itself.
+constexpr std::size_t kScriptValueBytesMax = 4096;
 /// Commands that are looked at, those of a loop each time.
 constexpr std::size_t kScriptStepsMax = 100'000;
 
@@ -115,6 +117,9 @@ std::optional<std::string> ScriptReader::value_of(const ShellWord& word) const {
         const auto begin = rest.find("${");
         const auto end = begin == std::string_view::npos ? begin : rest.find('}', begin);
         value += rest.substr(0, begin);
+        if (value.size() > kScriptValueBytesMax) {
+            return std::nullopt;
+        }
         if (end == std::string_view::npos) {
             return value;
         }
@@ -122,7 +127,7 @@ std::optional<std::string> ScriptReader::value_of(const ShellWord& word) const {
         if (known == variables_.end()) {
             return std::nullopt;
         }
-        value += known->second;
+        value += known->second;  // bounded as this one is
         rest.remove_prefix(end + 1);
     }
 }
@@ -146,7 +151,9 @@ void ScriptReader::take_alternative(Words words) {
         return;  // it lists, removes or chooses: there is nothing to list, remove or choose from
     }
     AlternativeOffer offer;
-    const auto is_path = [](const std::string& text) { return text.starts_with('/'); };
+    const auto is_path = [](const std::string& text) {
+        return text.starts_with('/') && (text + "/").find("/../") == std::string::npos;
+    };
     std::size_t at = 1;
     const auto take_link = [&](AlternativeLink& link) {
         if (at + 3 > values.size() || !is_path(values[at]) || !is_path(values[at + 2]) ||
@@ -226,9 +233,14 @@ std::size_t ScriptReader::walk_loop(Commands commands, Words words, std::size_t 
             break;
         }
     }
+    steps_ += end;  // of the search
+    if (depth >= kLoopDepthMax) {
+        reading_.does_more = true;
+        return end;
+    }
     const Commands body = commands.subspan(1, end - 1);
     const std::string name = words.size() > 1 ? words[1].text : "";
-    bool known = words.size() > 3 && words[2].text == "in" && depth < kLoopDepthMax;
+    bool known = words.size() > 3 && words[2].text == "in";
     std::vector<std::string> values;
     for (std::size_t i = 3; known && i < words.size(); ++i) {
         const auto value = value_of(words[i]);

@@ -11,7 +11,9 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 namespace cellkeep::environments {
 
@@ -20,10 +22,15 @@ namespace {
 /// They run before and after a package's files are there.
 constexpr std::array<std::string_view, 2> kSetupScripts{"preinst", "postinst"};
 
+/// Of util-linux, which is essential in Debian. dpkg-deb has a child write what it decompresses,
+/// and that one lives on if dpkg-deb is killed: the kernel holds it to its bound (prlimit(1)).
+constexpr const char* kPrlimit = "/usr/bin/prlimit";
+
 /// A part of the package as an uncompressed archive.
 Result<UniqueFd> decompress(const std::string& file, const char* part, const UnpackOrder& order) {
     BoundedCommand command;
-    command.argv = {order.dpkg_deb, part, file};
+    command.argv = {
+        kPrlimit, "--fsize=" + std::to_string(order.bytes_max), order.dpkg_deb, part, file};
     command.environment = {
         "PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + order.folder, "TMPDIR=" + order.folder};
     command.directory = order.folder;
@@ -31,6 +38,12 @@ Result<UniqueFd> decompress(const std::string& file, const char* part, const Unp
     command.deadline = order.deadline;
     command.bytes_max = order.bytes_max;
     BOOST_OUTCOME_TRY(const CommandEnd end, with_context(run_bounded(command), "dpkg-deb"));
+    std::error_code unknown;
+    if (std::filesystem::file_size(command.output, unknown) >= order.bytes_max && !unknown) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "it unpacks to more than " + std::to_string(order.bytes_max) + " bytes");
+    }
     if (!end.succeeded) {
         return Error(
             ErrorCode::kProtocol,

@@ -92,6 +92,7 @@ bool has_right_sum(const Block& block) {
 Result<std::string> clean_path(std::string_view path) {
     const std::string all(path);
     std::string clean;
+    std::size_t parts = 0;
     if (path.size() > kTarPathBytesMax || path.starts_with('/') ||
         std::any_of(path.begin(), path.end(), [](char character) {
             return static_cast<unsigned char>(character) < ' ' || character == '\x7f';
@@ -103,6 +104,9 @@ Result<std::string> clean_path(std::string_view path) {
         path.remove_prefix(part.size() < path.size() ? part.size() + 1 : path.size());
         if (part == "..") {
             return bad_tar("the path " + all + " leads out of it");
+        }
+        if (!part.empty() && part != "." && ++parts > kTarPathPartsMax) {
+            return bad_tar("a path has more than " + std::to_string(kTarPathPartsMax) + " parts");
         }
         if (!part.empty() && part != ".") {
             clean += (clean.empty() ? "" : "/") + std::string(part);

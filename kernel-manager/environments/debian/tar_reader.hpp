@@ -19,6 +19,8 @@ namespace cellkeep::environments {
 inline constexpr std::size_t kTarEntriesMax = 300'000;
 /// A path, and where a link leads.
 inline constexpr std::size_t kTarPathBytesMax = 4095;
+/// Folders in one another: who walks a tree may hold a descriptor for each.
+inline constexpr std::size_t kTarPathPartsMax = 64;
 
 struct TarEntry {
     enum class Type { kFile, kDirectory, kLink, kSameFile, kOther };

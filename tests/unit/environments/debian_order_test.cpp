@@ -30,6 +30,8 @@ TEST_CASE("what apt-get would take for something else is refused", "[environment
           std::string("-y"),
           std::string("--download-only"),
           std::string("graphviz-"),
+          std::string("jq=1.6-"),
+          std::string("jq=1.6+"),
           std::string("graphviz/stable"),
           std::string("./graphviz.deb"),
           std::string("/tmp/graphviz.deb"),

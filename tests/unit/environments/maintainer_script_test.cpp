@@ -197,6 +197,22 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a script cannot make much of little", "[environments][debian]") {
+    std::string doubled = "a=/usr/bin/xxxx\n";
+    for (int i = 0; i < 64; ++i) {
+        doubled += "a=$a$a\n";
+    }
+    const auto reading = read_body(doubled + "update-alternatives --install /usr/bin/v v $a 1\n");
+    CHECK(reading.alternatives.empty());
+    CHECK(reading.does_more);
+    std::string loops;
+    for (int i = 0; i < 100'000; ++i) {
+        loops += "for a\n";
+    }
+    CHECK(has_more(loops));
+    CHECK(has_more("update-alternatives --install /usr/../opt/x x /usr/bin/y 1\n"));
+}
+
 TEST_CASE(
     "of several offers that of the highest priority counts, if it is there",
     "[environments][debian]") {

@@ -13,6 +13,7 @@ namespace cellkeep::test {
 namespace {
 
 using environments::kTarPathBytesMax;
+using environments::kTarPathPartsMax;
 using environments::read_tar;
 using environments::TarEntry;
 
@@ -91,6 +92,15 @@ TEST_CASE("a path that leads out, or is none, makes it no archive", "[environmen
         ErrorCode::kProtocol);
     CHECK(refusal_of(tar_part({"long", 'L', too_long + "x"}) + tar_end()) == ErrorCode::kProtocol);
     CHECK(refusal_of(tar_part({"a", '2'}) + tar_end()) == ErrorCode::kProtocol);
+    std::string deep = "usr";
+    for (std::size_t parts = 1; parts < kTarPathPartsMax; ++parts) {
+        deep += "/a";
+    }
+    const auto long_part = [](const std::string& name) {
+        return tar_part({"long", 'L', name}) + tar_part({"a", '0', "x"}) + tar_end();
+    };
+    CHECK(entries_of(long_part(deep)).has_value());
+    CHECK(refusal_of(long_part(deep + "/b")) == ErrorCode::kProtocol);
 }
 
 TEST_CASE(

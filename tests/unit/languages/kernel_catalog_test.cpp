@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/languages/kernel_catalog.hpp"
 
+#include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/languages/session_languages.hpp"
 #include "sandbox/shared/plan.hpp"
 
@@ -60,6 +61,23 @@ TEST_CASE("languages that do not fit beside the others are withheld", "[session]
         "it needs 1 paths of its own, and of the 240 that a session can show the other languages "
         "take 240");
     CHECK_THAT(catalog.refuse("one-more").hint(), Catch::Matchers::Contains("--foreign-kernels"));
+}
+
+TEST_CASE("named environments take no places from one another", "[session][languages]") {
+    KernelCatalog catalog;
+    catalog.offer(language_with("python", kCatalogPathsMax / 4));
+    for (const std::string name : {"one", "two", "three", "four"}) {
+        KernelSpec named = language_with(name, kCatalogPathsMax / 4);
+        named.language = "python";
+        named.environment.name = name;
+        catalog.offer(std::move(named));
+    }
+    catalog.offer(language_with("R", kCatalogPathsMax / 2));
+    CHECK(catalog.not_offered().empty());
+    CHECK(catalog.languages().size() == 6);
+    const SessionLanguages languages =
+        combine_languages(catalog, *catalog.find(environments::offered_name("python", "one")));
+    CHECK(languages.read_only.size() <= kCatalogPathsMax);
 }
 
 TEST_CASE("a catalogue never has more paths than a sandbox can show", "[session][languages]") {
