@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/environments/debian/package_archive.hpp"
 
+#include "kernel-manager/environments/bounded_command.hpp"
 #include "protocol/support/syscall.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -32,9 +34,15 @@ std::string make_package(const TemporaryDirectory& directory) {
     REQUIRE(write_file_atomically(root + "/usr/share/zeros/data", "", 0644).has_value());
     fs::resize_file(root + "/usr/share/zeros/data", kZeros);
     const std::string file = directory.file("zeros_1_all.deb");
-    const std::string command =
-        "dpkg-deb --root-owner-group -Zgzip --build " + root + " " + file + " > /dev/null";
-    REQUIRE(std::system(command.c_str()) == 0);
+    environments::BoundedCommand build;
+    build.argv = {"/usr/bin/dpkg-deb", "--root-owner-group", "-Zgzip", "--build", root, file};
+    build.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8"};
+    build.directory = directory.file("");
+    build.deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    build.bytes_max = 4 * kZeros;
+    const auto built = environments::run_bounded(build);
+    REQUIRE(built.has_value());
+    REQUIRE(built.value().succeeded);
     REQUIRE(fs::file_size(file) < (1U << 20U));
     return file;
 }
