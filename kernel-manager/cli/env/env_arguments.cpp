@@ -5,6 +5,23 @@ namespace cellkeep::cli {
 
 namespace {
 
+void add_builds(CLI::App& create, EnvCreate& order) {
+    create
+        .add_option(
+            "--build-sdists",
+            order.sources,
+            "Packages, by name, that are built from their source if need be: each in a sandbox "
+            "that reaches the index alone. Default: none, and wheels only")
+        ->delimiter(',');
+    create
+        .add_option(
+            "--build-hosts",
+            order.hosts,
+            "HOST[:PORT] that builds may reach, too: where the index keeps its files")
+        ->delimiter(',')
+        ->needs("--build-sdists");
+}
+
 void add_create(CLI::App& env, EnvCreate& order) {
     CLI::App* create = env.add_subcommand(
         "create",
@@ -42,20 +59,7 @@ void add_create(CLI::App& env, EnvCreate& order) {
             order.python,
             "Which Python: Debian's own, or 3.9 to 3.14 as python3.N on PATH, or a program's path")
         ->default_str(environments::kPythonVersion);
-    create
-        ->add_option(
-            "--build-sdists",
-            order.sources,
-            "Packages, by name, that are built from their source if need be: each in a sandbox "
-            "that reaches the index alone. Default: none, and wheels only")
-        ->delimiter(',');
-    create
-        ->add_option(
-            "--build-hosts",
-            order.hosts,
-            "HOST[:PORT] that builds may reach, too: where the index keeps its files")
-        ->delimiter(',')
-        ->needs("--build-sdists");
+    add_builds(*create, order);
     CLI::Option* npm = create->add_option(
         "--npm",
         order.node_packages,

@@ -54,6 +54,7 @@ Result<std::vector<std::string>> check_debian_packages(const std::vector<std::st
         }
     }
     std::vector<std::string> checked;
+    checked.reserve(versions.size());
     for (const auto& [name, version] : versions) {
         checked.push_back(version.empty() ? name : name + "=" + version);
     }
