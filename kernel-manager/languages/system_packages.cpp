@@ -29,7 +29,7 @@ bool is_folder(const std::string& path) {
 }
 
 /// Absolute, as a session sees them: what lies directly in these folders of the tree. Links are
-/// left out: whoever mounts them follows them on the host.
+/// left out: a mount of one follows it on the host.
 std::set<std::string> entries_in(const std::string& tree) {
     std::set<std::string> found;
     for (const std::string folder : {"/etc", "/opt"}) {

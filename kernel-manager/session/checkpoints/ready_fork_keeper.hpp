@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Has one of a session's sleeping copies keep a fork ready: that of the checkpoint that the session
-// goes back to next, as far as anybody can tell. A fork takes as long as the memory is large, and
-// so whoever goes back does not wait for one. One at a time, because it costs a process and page
-// tables. Owned by the session. io_context thread only.
+// goes back to next, as far as can be told. A fork takes long if the memory is large; a rollback
+// does not wait for a fork that is there. One copy at a time has one, because a fork costs a
+// process and page tables. Owned by the session. io_context thread only.
 #pragma once
 
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
@@ -29,7 +29,7 @@ namespace cellkeep::session {
 /// does not meet its limits. The fork's page tables are 1/512 of what is mapped.
 inline constexpr std::uint64_t kRoomBesideReadyFork = 16ULL << 20U;
 inline constexpr std::uint32_t kProcessesBesideReadyFork = 8;
-/// False, too, if nobody knows.
+/// An error, because the usage cannot be read, is no room.
 bool has_room_for_ready_fork(const Result<sandbox::Usage>& known, const SessionLimits& limits);
 
 class ReadyForkKeeper {
@@ -62,6 +62,8 @@ class ReadyForkKeeper {
     boost::asio::awaitable<void> wait();
     /// Until none is ready, but of the checkpoint that is excepted. Which one was let go.
     boost::asio::awaitable<std::optional<std::string>> let_go(std::string but = {});
+    /// Before all else, in the program that a session passes to: that one's copy has a fork ready.
+    void go_on(const std::string& checkpoint) { ready_ = checkpoint; }
     bool is_at_rest() const { return work_ == nullptr; }
     /// The session has ended, or goes on in another program.
     void close() { closed_ = true; }

@@ -126,7 +126,7 @@ class SessionCheckpoints {
 
     // --- how they are
     bool is_working() const { return working_; }
-    /// A copy makes or ends a fork, for which nobody waits.
+    /// A copy is making or ending a fork, and no caller waits for it.
     bool is_getting_ready() const { return !ready_.is_at_rest(); }
     /// Something sleeps, or is on its way to.
     bool has_sleeping() const { return working_ || !kept_.empty(); }

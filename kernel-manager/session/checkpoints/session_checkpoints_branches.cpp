@@ -202,6 +202,9 @@ Status SessionCheckpoints::go_on(PassedCheckpoints passed) {
     BOOST_OUTCOME_TRY(kept_.go_on(std::move(passed)));
     for (const auto& [id, parts] : kept_.parts()) {
         hooks_.starter.note_sleeper(parts.copy->pidfd());
+        if (parts.copy->is_ready()) {
+            ready_.go_on(id);
+        }
     }
     return ok();
 }

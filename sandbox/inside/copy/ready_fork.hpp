@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A fork of a copy that is made before anybody wants one: it waits until the copy passes a request
-// on to it. So whoever goes back does not wait for a fork, which takes as long as the memory is
-// large. The copy owns it; its death is the fork's end. Rules of sleeping_copy.hpp apply.
+// A fork that a copy makes before one is asked for. It waits until the copy passes a request on to
+// it. A rollback then does not wait for a fork, which takes long if the memory is large. The copy
+// owns the fork: when the copy ends, the fork ends. Rules of sleeping_copy.hpp apply.
 #pragma once
 
 #include "sandbox/inside/copy/process_clone.hpp"

@@ -162,6 +162,20 @@ def test_threads_that_sleep_along_go_on(server: Server) -> None:
     session.delete()
 
 
+def test_a_fork_that_waits_for_a_rollback_is_no_hindrance_afterwards(server: Server) -> None:
+    """Each rollback exchanges two cgroups, and a fork that was forgotten would be in the wrong one."""
+    session = server.create()
+    put(session, 1)
+    first = checkpoint(session, label="first")
+    put(session, 2)
+    second = checkpoint(session, label="second")
+    upgrade(server)
+    for made, step in [(first, "1"), (second, "2"), (first, "1"), (second, "2")]:
+        roll_back(session, made, discard=True)
+        assert step_of(session) == (step, f"'{step}'")
+    assert session.delete() == 204
+
+
 def copied(server: Server) -> set[int]:
     """Copies and the interpreter. A fork that waits in a copy leads no process session, and may end."""
     found = set()

@@ -135,6 +135,20 @@ TEST_CASE("one copy of a session has a fork ready", "[session][checkpoint]") {
     }
 }
 
+TEST_CASE("a fork that another program had made is let go, too", "[session][checkpoint]") {
+    KeeperFixture fixture;
+    PassedSleeper passed = fixture.copies["a"]->pass_on();
+    passed.ready = true;
+    auto copy = SleepingCopy::go_on(fixture.io, std::move(passed));
+    REQUIRE(copy.has_value());
+    fixture.copies["a"] = copy.value();
+    fixture.keeper.go_on("a");
+    std::optional<std::string> which;
+    fixture.let_go(which, "b");
+    CHECK(fixture.answer("a", WakeKind::kLetGo, 5));
+    CHECK(which == "a");
+}
+
 TEST_CASE("who needs the copy waits until its fork is there", "[session][checkpoint]") {
     KeeperFixture fixture;
     fixture.begin("a");
