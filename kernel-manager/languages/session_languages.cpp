@@ -3,10 +3,10 @@
 
 #include "kernel-manager/environments/name.hpp"
 #include "kernel-manager/languages/named_environments.hpp"
+#include "kernel-manager/languages/shared_variables.hpp"
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace cellkeep::session {
@@ -65,22 +65,6 @@ Status add_paths(SessionLanguages& languages, const KernelSpec& spec) {
 
 }  // namespace
 
-/// All languages of a session find the programs of its environment first, what it has for Node.js,
-/// and its libraries.
-void share_environment(const KernelSpec& main, KernelSpec& spec) {
-    if (!is_named(main)) {
-        return;
-    }
-    for (const std::string_view name : {"PATH=", "NODE_PATH=", "LD_LIBRARY_PATH="}) {
-        const auto is_it = [name](const std::string& entry) { return entry.starts_with(name); };
-        const auto shared = std::find_if(main.env.begin(), main.env.end(), is_it);
-        if (shared != main.env.end()) {
-            std::erase_if(spec.env, is_it);
-            spec.env.push_back(*shared);
-        }
-    }
-}
-
 /// Within its session a language has its own name.
 KernelSpec within_session(KernelSpec main) {
     main.environment.name = environments::kDefaultEnvironment;
@@ -106,7 +90,7 @@ SessionLanguages combine_languages(const KernelCatalog& offered, const KernelSpe
                  "Create a session with environment " + spec.environment.name + "."});
             continue;
         }
-        share_environment(main, spec);
+        share_variables(main, spec);
         if (const Status fits = add_paths(languages, spec); fits.has_value()) {
             catalog->add(std::move(spec));
         } else {

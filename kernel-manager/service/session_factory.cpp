@@ -135,7 +135,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     }
     setup.spec.env.insert(setup.spec.env.end(), setup.network_env.begin(), setup.network_env.end());
     setup.kernel_id = std::move(order.kernel_id);
-    setup.options = std::move(order.options);
+    setup.set_options(std::move(order.options));
     setup.spare = order.spare;
     setup.on_end_requested = [on_end = std::move(order.on_end_requested),
                               session_id = setup.id](Death reason) { on_end(session_id, reason); };

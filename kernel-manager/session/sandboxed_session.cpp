@@ -127,7 +127,7 @@ boost::asio::awaitable<Status> SandboxedSession::adopt(
     }
     setup_.spare = false;
     setup_.kernel_id = std::move(kernel_id);
-    setup_.options = std::move(options);
+    setup_.set_options(std::move(options));
     life_.begin_anew();
     account_ = SessionAccount(session_limits().consecutive_failures.value_or(0));
     account_.hand_out(usage_.cpu_time());

@@ -11,6 +11,7 @@
 #include "kernel-manager/execution/watch/watch_ration.hpp"
 #include "kernel-manager/kernel/kernel_spec.hpp"
 #include "kernel-manager/languages/kernel_catalog.hpp"
+#include "kernel-manager/languages/shared_variables.hpp"
 #include "kernel-manager/limits/limit_reason.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/family.hpp"
@@ -24,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cellkeep::session {
@@ -72,6 +74,12 @@ struct SessionSetup {
     std::function<boost::asio::awaitable<Result<WokenProcess>>(BranchTarget)> come = nullptr;
     std::optional<BranchInfo> branch = std::nullopt;
 
+    /// They are in force from now on. Folders that the session names itself do not hide those of
+    /// its environment.
+    void set_options(SessionOptions wanted) {
+        options = std::move(wanted);
+        options.env = join_variables(spec, std::move(options.env));
+    }
     /// Whether code of that language may run in its sandbox beside its own.
     bool offers(const std::string& language) const {
         return catalog && catalog->find(language) != nullptr;

@@ -133,6 +133,35 @@ def test_a_package_of_the_workspace_comes_before_them(session: Session) -> None:
     assert done["stdout"] == "own\n", done
 
 
+def test_folders_of_a_sessions_own_stand_before_the_environments(session: Session) -> None:
+    """NODE_PATH and PATH that a session is made with."""
+    fields: dict[str, object] = {
+        "environment": "web",
+        "env": {"NODE_PATH": "/workspace/mine", "PATH": "/workspace/bin:/usr/bin:/bin", "MINE": "1"},
+    }
+    own = session.server.create(**fields)
+    own.execute(
+        "import os, pathlib\n"
+        "for name, version in (('beta', 'own'), ('gamma', 'mine')):\n"
+        "    folder = pathlib.Path('/workspace/mine', name); folder.mkdir(parents=True)\n"
+        "    (folder / 'index.js').write_text(f\"exports.version = '{version}'\")"
+    )
+    modules = "/opt/cellkeep/environments/web/node/node_modules"
+    folders = own.value("os.environ['PATH']").strip("'").split(":")
+    assert folders[:4] == ["/workspace/bin", "/usr/bin", "/bin", "/opt/cellkeep/environments/web/bin"]
+    assert folders.count("/usr/bin") == 1
+    assert own.value("os.environ['NODE_PATH']") == f"'/workspace/mine:{modules}'"
+    code = "console.log(require('gamma').version, require('beta').version, require('alpha').name)"
+    done = own.execute(code, language="javascript")
+    assert done["stdout"] == "mine own alpha\n", done
+    out = f"import subprocess; subprocess.run(['node', '-e', {code!r}], capture_output=True, text=True).stdout"
+    assert own.value(out) == "'mine own alpha\\n'"
+    assert own.value("subprocess.run(['alpha-say'], capture_output=True, text=True).stdout") == "'said by alpha\\n'"
+    # Of a session without an environment they are as it has them.
+    plain = session.server.create(env={"NODE_PATH": "/workspace/mine", "PATH": "/usr/bin"})
+    assert plain.value("import os; os.environ['NODE_PATH'], os.environ['PATH']") == "('/workspace/mine', '/usr/bin')"
+
+
 def test_javascript_is_a_language_of_the_session_and_not_its_kernel(session: Session) -> None:
     answer = session.server.post("/v1/sessions", {"language": "javascript", "environment": "web"})
     assert answer.status_code == 422
