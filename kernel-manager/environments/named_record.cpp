@@ -85,6 +85,12 @@ Status read_debian(const nlohmann::json& json, DebianRecord& debian) {
     }
     debian.packages = packages.get<std::map<std::string, std::string>>();
     debian.release = release.get<std::string>();
+    // Records of versions that did not note it have none.
+    const auto beside = found->value("image_packages", nlohmann::json(""));
+    if (!beside.is_string() || (beside != "" && !image::is_digest(beside.get<std::string>()))) {
+        return bad("debian is of another kind");
+    }
+    debian.image_packages = beside.get<std::string>();
     return ok();
 }
 
@@ -118,7 +124,8 @@ std::string NamedRecord::to_json() const {
             {"packages", debian.packages},
             {"scripts_not_run", debian.scripts_not_run},
             {"release", debian.release},
-            {"library_folders", debian.library_folders}};
+            {"library_folders", debian.library_folders},
+            {"image_packages", debian.image_packages}};
     }
     return json.dump(2) + "\n";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/image/debian_packages.hpp"
 
+#include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/text.hpp"
 
@@ -122,6 +123,14 @@ PackageDatabase PackageDatabase::parse(std::string_view status, std::string admi
     }
     end_paragraph();
     return database;
+}
+
+std::string digest_of(const std::vector<const Package*>& packages) {
+    protocol::Sha256 digest;
+    for (const Package* package : packages) {
+        digest.update_field(package->name + " " + package->version + " " + package->architecture);
+    }
+    return "sha256:" + digest.finish();
 }
 
 std::vector<const Package*> PackageDatabase::closure(const std::vector<std::string>& names) const {

@@ -21,6 +21,9 @@ struct Package {
     std::vector<std::vector<std::string>> depends;
 };
 
+/// Of their names, versions and architectures, in that order: "sha256:…".
+std::string digest_of(const std::vector<const Package*>& packages);
+
 class PackageDatabase {
  public:
     /// kNotFound if there is no such database: not a Debian system.

@@ -284,10 +284,12 @@ const std::vector<std::string>& default_packages() {
 
 Result<RecipeKey> environment_key(const EnvironmentSources& sources) {
     protocol::Sha256 digest;
+    std::string packages;
     digest.update_field(kRecipeVersion);
     const auto database = load_packages(sources);
     if (database.has_value()) {
         BOOST_OUTCOME_TRY(add_packages(sources, database.value(), digest));
+        packages = digest_of(database.value().closure(default_packages()));
     } else {
         for (const char* tree : kWholeTrees) {
             add_folder_time(digest, sources.root + "/" + tree);
@@ -298,7 +300,7 @@ Result<RecipeKey> environment_key(const EnvironmentSources& sources) {
     }
     add_environment(digest, sources.python_environment);
     add_additions(sources.additions, digest);
-    return RecipeKey{Kind::kEnvironment, digest.finish(), origin_of(sources)};
+    return RecipeKey{Kind::kEnvironment, digest.finish(), origin_of(sources), std::move(packages)};
 }
 
 Result<Recipe> environment_recipe(const EnvironmentSources& sources) {

@@ -156,6 +156,7 @@ Result<ImageRecord> build_image(
     record.format = format;
     record.fingerprint = recipe.fingerprint;
     record.origin = recipe.origin;
+    record.packages = recipe.packages;
     record.bytes = manifest.bytes();
     record.built_at = to_iso8601(std::chrono::system_clock::now());
     if (format == Format::kErofs) {

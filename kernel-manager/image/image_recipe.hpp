@@ -33,6 +33,8 @@ struct RecipeKey {
     /// 64 hexadecimal digits: of where it comes from. An image of the same origin and another
     /// fingerprint is an older state of the same environment. Empty: not told.
     std::string origin;
+    /// digest_of() the default packages and all they need; "" where there are none.
+    std::string packages = {};
 };
 
 /// By what an image is made, too.

@@ -88,6 +88,9 @@ std::string ImageRecord::to_json() const {
     if (!origin.empty()) {
         json["origin"] = origin;
     }
+    if (!packages.empty()) {
+        json["packages"] = packages;
+    }
     if (!other_recipes.empty()) {
         json[kOtherRecipes] = to_json_list(other_recipes);
     }
@@ -118,11 +121,16 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
         *target = json[name].get<std::string>();
     }
     // Older versions noted none.
-    if (json.contains("origin")) {
-        if (!json["origin"].is_string()) {
-            return bad_record("origin is no string");
+    const std::array<std::pair<const char*, std::string*>, 2> later{
+        {{"origin", &record.origin}, {"packages", &record.packages}}};
+    for (const auto& [name, target] : later) {
+        if (!json.contains(name)) {
+            continue;
         }
-        record.origin = json["origin"].get<std::string>();
+        if (!json[name].is_string()) {
+            return bad_record(std::string(name) + " is no string");
+        }
+        *target = json[name].get<std::string>();
     }
     if (!json.contains("bytes") || !json["bytes"].is_number_unsigned()) {
         return bad_record("bytes is missing or no number");
@@ -135,6 +143,7 @@ Result<ImageRecord> ImageRecord::parse(std::string_view text) {
     record.format = format == "erofs" ? Format::kErofs : Format::kTree;
     if (!is_digest(record.digest) || !is_sha256_text(record.fingerprint) ||
         !is_sha256_text(record.identity) || !is_origin(record.origin) ||
+        (!record.packages.empty() && !is_digest(record.packages)) ||
         (record.format == Format::kErofs) != is_sha256_text(record.file_sha256)) {
         return bad_record("a digest that is none");
     }

@@ -37,6 +37,7 @@ struct ImageRecord {
     Format format = Format::kTree;
     std::string fingerprint;  // of the recipe it was made by
     std::string origin;       // of the recipe, too; "" if an older version made it
+    std::string packages;     // likewise
     std::string file_sha256;  // kErofs: of the image file
     std::string identity;     // of the inodes when their contents were last read and found right
     std::uint64_t bytes = 0;  // on disk

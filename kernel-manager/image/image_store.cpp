@@ -270,6 +270,7 @@ Status Store::take_in(const std::string& built, const ImageRecord& record) {
                    : Error::from_errno(errno, "rename(" + place + ")");
     }
     there.value().note_recipe({record.fingerprint, record.origin});
+    there.value().packages = record.packages;
     return write_file_atomically(
         place + "/" + kRecordName, there.value().to_json(), S_IRUSR | S_IWUSR);
 }

@@ -32,6 +32,9 @@ Result<std::optional<ImageInUse>> use_if_there(
     Store& store, const RecipeKey& recipe, Format format, const Progress& progress) {
     BOOST_OUTCOME_TRY(const auto found, store.find(recipe, format));
     BOOST_OUTCOME_TRY(auto used, use_if_whole(store, found, progress));
+    if (used) {
+        used->record.packages = recipe.packages;  // the recipe is of these
+    }
     if (used && !used->record.comes_from(recipe.origin) && !recipe.origin.empty()) {
         // An older version made it, or two environments are the same. Ignored: it would only not be
         // found as an older state of this one.

@@ -33,6 +33,9 @@ struct KernelSpec {
     /// (sandbox/server/zygote.hpp).
     bool forkable = false;
     bool debugger = false;  // its environment has what the kernel debugs with
+    /// Of the private image (image::RecipeKey::packages); "": not known.
+    std::string image_packages = {};
+    std::string remark = {};  // for the operator, who may want to make the environment again
     /// On the host: where its kernel.json and its logos are. Empty: Python.
     std::string folder = {};
     nlohmann::json language_info = nlohmann::json::object();  // before any kernel has been asked

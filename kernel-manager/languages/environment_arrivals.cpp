@@ -134,10 +134,12 @@ boost::asio::awaitable<void> EnvironmentArrivals::look() {
     }
     for (KernelSpec& spec : found.specs) {
         const std::string name = spec.environment.name;
+        const std::string remark = spec.remark.empty() ? "" : "; " + spec.remark;
         const bool offered = hooks_.offer(std::move(spec));
         hooks_.log(
             "the environment " + name +
-            (offered ? " is offered" : " is not offered: the sessions have no room for it"));
+            (offered ? " is offered" + remark
+                     : " is not offered: the sessions have no room for it"));
     }
 }
 

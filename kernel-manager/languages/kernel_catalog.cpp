@@ -60,7 +60,8 @@ void add_image_paths(
     }
     spec.images = images.images();
     spec.leases = {images.environment.lease, images.programs.lease};
-    spec.environment.digest = images.environment.record.digest;
+    spec.image_packages = images.environment.record.packages;
+    spec.environment = {"default", images.environment.record.digest};
 }
 
 std::string inside_folder(const std::string& language) {
@@ -126,7 +127,7 @@ void add_host_paths(const Installation& installation, KernelSpec& spec) {
         spec.read_only.push_back(
             {.source = installation.shared_libraries, .target = kInsideShared});
     }
-    spec.environment.digest = digest_of(installation.python_environment);
+    spec.environment = {"default", digest_of(installation.python_environment)};
 }
 
 std::vector<std::string> common_variables() {
@@ -160,7 +161,6 @@ Result<KernelSpec> make_python(const Installation& installation, const image::Pr
     spec.env = common_variables();
     spec.env.push_back("CELLKEEP_ENVIRONMENT=" + std::string(kInsideEnvironment));
     spec.env.push_back("CELLKEEP_PYTHONPATH=" + std::string(kInsidePackage));
-    spec.environment.name = "default";
     if (images != nullptr) {
         add_image_paths(installation, *images, spec);
     } else {

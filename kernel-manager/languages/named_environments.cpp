@@ -177,7 +177,9 @@ Result<KernelSpec> find_named_spec(
     BOOST_OUTCOME_TRY(check_system_packages(
         python, environment.record, release.has_value() ? release.value() : std::string()));
     BOOST_OUTCOME_TRY(const image::ImageInUse files, store.use(environment));
-    return make_named_spec(python, environment.record, files);
+    KernelSpec spec = make_named_spec(python, environment.record, files);
+    spec.remark = find_remark(python, environment.record);
+    return spec;
 }
 
 Status offer_named_environments(environments::EnvironmentStore& store, KernelCatalog& catalog) {

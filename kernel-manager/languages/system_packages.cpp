@@ -71,6 +71,18 @@ Status check_system_packages(
     return ok();
 }
 
+std::string find_remark(const KernelSpec& python, const environments::NamedRecord& record) {
+    const environments::DebianRecord& debian = record.debian;
+    if (debian.packages.empty() || debian.image_packages.empty() || python.image_packages.empty() ||
+        debian.image_packages == python.image_packages) {
+        return {};
+    }
+    return "its packages of Debian were chosen beside " + debian.image_packages +
+           ", and the image that sessions run from has " + python.image_packages +
+           ". If one of them does not work: stop the server, cellkeep env update " + record.name +
+           ", and start it again.";
+}
+
 void add_system_packages(
     const environments::NamedRecord& record, const image::ImageInUse& files, KernelSpec& spec) {
     if (record.debian.packages.empty()) {

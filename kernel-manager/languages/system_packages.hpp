@@ -19,6 +19,11 @@ namespace cellkeep::session {
 Status check_system_packages(
     const KernelSpec& python, const environments::NamedRecord& record, const std::string& release);
 
+/// What the operator should know of the environment's packages: they were chosen beside other
+/// packages than those of the image that sessions run from. A distribution keeps what is built
+/// against a release's packages working, so they are offered all the same. "": nothing.
+std::string find_remark(const KernelSpec& python, const environments::NamedRecord& record);
+
 /// Adds them to the kernel's paths and variables. Looks at the environment's folders.
 void add_system_packages(
     const environments::NamedRecord& record, const image::ImageInUse& files, KernelSpec& spec);

@@ -191,7 +191,8 @@ nlohmann::json model_of(const NamedEnvironment& one) {
         {"node_packages", record.node.packages},
         {"debian_packages", record.debian.packages},
         {"debian_scripts_not_run", record.debian.scripts_not_run},
-        {"debian_release", record.debian.release}};
+        {"debian_release", record.debian.release},
+        {"debian_image_packages", record.debian.image_packages}};
 }
 
 std::string node_text(const environments::NodeRecord& node) {
@@ -218,7 +219,9 @@ std::string debian_text(const environments::DebianRecord& debian) {
     for (const std::string& package : debian.wanted) {
         text += "  " + package + "\n";
     }
-    text += "packages of Debian (besides those of every session):\n";
+    text += debian.image_packages.empty() ? "packages of Debian (besides those of every session):\n"
+                                          : "packages of Debian (besides those of every session, " +
+                                                debian.image_packages + "):\n";
     for (const auto& [name, version] : debian.packages) {
         const auto& unrun = debian.scripts_not_run;
         const bool noted = std::find(unrun.begin(), unrun.end(), name) != unrun.end();

@@ -267,6 +267,13 @@ void print_not_offered(const session::KernelCatalog& catalog) {
             "cellkeep: the language " + language.language +
             " is not offered: " + describe(language) + "\n");
     }
+    for (const std::string& name : catalog.languages()) {
+        const session::KernelSpec& spec = *catalog.find(name);
+        if (!spec.remark.empty()) {
+            print_error(
+                "cellkeep: the environment " + spec.environment.name + ": " + spec.remark + "\n");
+        }
+    }
 }
 
 Result<session::ServiceConfig> make_service_config(

@@ -89,7 +89,8 @@ Error refuse_without_image(Error why);
 Result<image::Sources> find_image_sources(
     const std::vector<std::string>& kernels, const std::vector<std::string>& foreign_kernels);
 
-/// One line on stderr for each language that is not offered: why, and what gives it.
+/// One line on stderr for each language that is not offered: why, and what gives it; and for each
+/// environment with a remark.
 void print_not_offered(const session::KernelCatalog& catalog);
 
 }  // namespace cellkeep::cli

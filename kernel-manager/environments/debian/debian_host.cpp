@@ -2,6 +2,7 @@
 #include "kernel-manager/environments/debian/debian_host.hpp"
 
 #include "kernel-manager/image/debian_packages.hpp"
+#include "kernel-manager/image/environment_recipe.hpp"
 #include "protocol/support/syscall.hpp"
 #include "protocol/support/text.hpp"
 
@@ -105,6 +106,8 @@ Result<ImagePackages> find_image_packages(const std::vector<std::string>& names)
     }
     ImagePackages found;
     std::set<std::string, std::less<>> known;
+    // As that of an image: neither counts what single languages of a server need besides.
+    found.digest = image::digest_of(database.value().closure(image::default_packages()));
     for (const image::Package* package : database.value().closure(names)) {
         known.insert(package->name);
         found.versions.emplace(package->name, package->version);

@@ -24,6 +24,7 @@ struct ImagePackages {
     std::map<std::string, std::string> versions;  // by name
     std::string architecture;                     // of this machine: "amd64"
     std::set<std::string, std::less<>> files;     // absolute, beneath a merged /usr
+    std::string digest;                           // image::RecipeKey::packages, of this machine
 };
 
 /// Of the named packages that are installed and all they need. kUnavailable on a machine without

@@ -114,6 +114,7 @@ Result<DebianRecord> install_debian_packages(
     record.wanted = order.packages;
     BOOST_OUTCOME_TRY(record.release, find_debian_release());
     BOOST_OUTCOME_TRY(const ImagePackages image, find_image_packages(order.image_packages));
+    record.image_packages = image.digest;
     BOOST_OUTCOME_TRY(check_versions_there(order.packages, image.versions));
     const std::string work = installation.scratch + kAptFolder;
     const std::string unpack = installation.scratch + kUnpackFolder;

@@ -15,6 +15,8 @@ struct DebianRecord {
     std::vector<std::string> scripts_not_run;     // packages whose setup does more than was done
     std::string release;                          // what they are for: "debian bookworm"
     std::vector<std::string> library_folders;     // that the loader does not look in by itself
+    /// What they were chosen beside (image::RecipeKey::packages); "": not noted.
+    std::string image_packages = {};
 };
 
 }  // namespace cellkeep::environments

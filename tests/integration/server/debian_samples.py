@@ -89,3 +89,26 @@ def publish_bad(archive: DebianArchive, outside: Path) -> None:
     archive.publish("i386-only", "1", {}, architecture="i386")
     many = {f"./etc/folder-{number}/x": "x" for number in range(65)}
     archive.publish("spread", "1", many)
+
+
+# What is asked for, and what the refusal says.
+REFUSED = [
+    ("no-such-package", "Unable to locate package no-such-package"),
+    ("gree.", "Unable to locate package gree."),
+    ("needs-nothing-there", "nothing-there"),
+    ("needs-bash", "it needs bash 99, and sessions have 5."),
+    ("bash=99", "it needs bash 99, and sessions have 5."),
+    ("greet=7", "Version '7' for 'greet' was not found"),
+    ("one,other", "Conflicts: other"),
+    ("climbs", "leads out of it"),
+    ("absolute", "a path that is absolute"),
+    ("trapped", "is no folder"),
+    ("masked", "it says that it is bash 1"),
+    ("i386-only", "i386-only"),
+    ("spread", "65 entries in /etc and /opt"),
+    ("greet-", "is no name of a package of Debian"),
+    ("./greet.deb", "is no name of a package of Debian"),
+    ("greet/stable", "is no name of a package of Debian"),
+    ("--help", "is no name of a package of Debian"),
+    ("greet=1,greet=2", "is asked for in two versions"),
+]

@@ -4,7 +4,6 @@
 An ordinary user's image is of copies, and made here for the test.
 """
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ from pathlib import Path
 import pytest
 from checkpoints import checkpoint, roll_back
 from debian_archive import DebianArchive
-from debian_samples import publish_bad, publish_good, say
+from debian_environments import ModeEnvironments
+from debian_samples import REFUSED, publish_bad, publish_good, say
 from harness import LEAN, Server, Session, binary, wait_until
 from modes import (
     ModeServer,
@@ -25,35 +25,12 @@ from modes import (
 )
 from npm_registry import Registry
 from upgrades import BARE, upgrade
-from wheels import Environments, make_wheel, serve_index
+from wheels import make_wheel, serve_index
 
 # To pack an ordinary user's image takes its time.
 pytestmark = [pytest.mark.both_modes, pytest.mark.timeout(500)]
 
 PRELOADED = "colorsys"
-
-
-class ModeEnvironments(Environments):
-    """`cellkeep env` of that mode's user."""
-
-    def __init__(self, mode: str, folder: Path, images: Path | None, archive: DebianArchive) -> None:
-        super().__init__(folder, "")
-        self.prefix = prefix_of(mode, images)
-        self.variables["APT_CONFIG"] = str(archive.settings)
-
-    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [*self.prefix, binary(), "env", *arguments],
-            cwd="/",
-            env={**os.environ, **self.variables, **variables},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-
-    def shown(self, name: str) -> dict:
-        return json.loads(self.run("show", name, "--json").stdout)
 
 
 @pytest.fixture(scope="module")
@@ -261,29 +238,7 @@ def test_a_program_without_a_server_has_them(
     assert done.stdout == "fancy\n\n", done.stderr
 
 
-@pytest.mark.parametrize(
-    ("packages", "reason"),
-    [
-        ("no-such-package", "Unable to locate package no-such-package"),
-        ("gree.", "Unable to locate package gree."),
-        ("needs-nothing-there", "nothing-there"),
-        ("needs-bash", "it needs bash 99, and sessions have 5."),
-        ("bash=99", "it needs bash 99, and sessions have 5."),
-        ("greet=7", "Version '7' for 'greet' was not found"),
-        ("one,other", "Conflicts: other"),
-        ("climbs", "leads out of it"),
-        ("absolute", "a path that is absolute"),
-        ("trapped", "is no folder"),
-        ("masked", "it says that it is bash 1"),
-        ("i386-only", "i386-only"),
-        ("spread", "65 entries in /etc and /opt"),
-        ("greet-", "is no name of a package of Debian"),
-        ("./greet.deb", "is no name of a package of Debian"),
-        ("greet/stable", "is no name of a package of Debian"),
-        ("--help", "is no name of a package of Debian"),
-        ("greet=1,greet=2", "is asked for in two versions"),
-    ],
-)
+@pytest.mark.parametrize(("packages", "reason"), REFUSED)
 def test_what_cannot_be_had_is_refused_and_leaves_nothing(
     environments: ModeEnvironments, packages: str, reason: str
 ) -> None:
@@ -362,6 +317,47 @@ def test_packages_of_all_three_kinds_go_together(
         assert one["packages"] == {"delta": "4.0"}
         assert one["node_packages"] == {"beta": "1.0.0"}
         assert one["debian_packages"] == {"libgreet1": "1.0"}
+
+
+def test_an_image_of_other_packages_than_it_was_made_beside_is_told(
+    mode: str, environments: ModeEnvironments, archive: DebianArchive, images: Path | None
+) -> None:
+    """As after an upgrade of the machine's: by the server that starts, and by one that runs."""
+    with open_folder(mode) as place:
+        own = ModeEnvironments(mode, place, images, archive)
+        running = ModeServer(mode, *LEAN, "--log-format", "text", images=images)
+        running.environment = own.variables
+        assert own.run("create", "early", "--apt", "libgreet1").returncode == 0
+        assert own.run("create", "same", "--apt", "libgreet1").returncode == 0
+        now = own.shown("same")["debian_image_packages"]
+        assert now == environments.shown("deb")["debian_image_packages"]
+        assert f"every session, {now})" in own.run("show", "same").stdout
+        before = "sha256:" + "0" * 64
+        record = own.store / "names/early.json"
+        made = record.read_text(encoding="utf-8")
+        assert made.count(now) == 1
+        made = made.replace(now, before)
+        record.write_text(made, encoding="utf-8")
+        with running as server:
+            session = server.create(environment="early")
+            assert session.value("__import__('ctypes').CDLL('libgreet.so.1') is not None") == "True"
+            # It comes to a server that runs, as one made after the machine was upgraded.
+            written = own.store / "names/written"
+            written.write_text(made.replace('"early"', '"late"'), encoding="utf-8")
+            written.chmod(0o600)
+            give_to(mode, written)
+            written.rename(own.store / "names/late.json")
+            wait_until(
+                lambda: server.post("/v1/sessions", {"environment": "late"}).status_code == 201,
+                60,
+                "the environment that came meanwhile",
+            )
+            said = server.output()
+        lines = [line for line in said.splitlines() if "were chosen beside" in line]
+        assert len(lines) == 2, said
+        for name, line in zip(("early", "late"), lines, strict=True):
+            assert f"the environment {name}" in line
+            assert before in line and now in line and f"cellkeep env update {name}" in line
 
 
 def test_a_server_without_an_image_does_not_offer_it(

@@ -99,6 +99,11 @@ TEST_CASE("packages of Debian are shown, counted and exported", "[cli][environme
     CHECK(model["debian_packages"]["graphviz"] == "2.42.2-7");
     CHECK(model["debian_scripts_not_run"] == nlohmann::json::array({"libgvc6"}));
     CHECK(model["debian_release"] == "debian bookworm");
+    one.record.debian.image_packages = "sha256:12";
+    CHECK_THAT(
+        env_text(one),
+        Catch::Contains("packages of Debian (besides those of every session, sha256:12):\n"));
+    CHECK(nlohmann::json::parse(env_json(one))["debian_image_packages"] == "sha256:12");
     CHECK(env_text(make_environment("geo")).find("Debian") == std::string::npos);
 }
 

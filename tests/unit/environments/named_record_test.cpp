@@ -91,7 +91,8 @@ TEST_CASE("a record without packages of Debian has none", "[environments]") {
         {{"jq", "1.6-2.1"}, {"libjq1", "1.6-2.1"}},
         {"jq"},
         "debian bookworm",
-        {"/usr/lib/x"}};
+        {"/usr/lib/x"},
+        "sha256:" + std::string(64, 'b')};
     const auto again = NamedRecord::parse(record.to_json());
     REQUIRE(again.has_value());
     CHECK(again.value().to_json() == record.to_json());
@@ -112,6 +113,17 @@ TEST_CASE("a record without packages of Debian has none", "[environments]") {
             other["debian"][member] = bad;
             CHECK(NamedRecord::parse(other.dump()).error().code() == ErrorCode::kProtocol);
         }
+    }
+    // A record of before this was noted has none.
+    CHECK(again.value().debian.image_packages == record.debian.image_packages);
+    auto former = whole;
+    former["debian"].erase("image_packages");
+    CHECK(NamedRecord::parse(former.dump()).value().debian.image_packages.empty());
+    for (const nlohmann::json& bad :
+         {nlohmann::json(1), nlohmann::json("sha256:b"), nlohmann::json()}) {
+        auto other = whole;
+        other["debian"]["image_packages"] = bad;
+        CHECK(NamedRecord::parse(other.dump()).error().code() == ErrorCode::kProtocol);
     }
     for (const nlohmann::json& bad :
          {nlohmann::json(1), nlohmann::json::array(), nlohmann::json()}) {

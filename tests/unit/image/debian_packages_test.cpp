@@ -63,6 +63,24 @@ TEST_CASE("packages come with all they need, cycles and virtual ones included", 
     CHECK(database.closure({"shell"})[1]->version == "2.36");
 }
 
+TEST_CASE("a digest of packages is of their names and versions", "[image]") {
+    const auto digest_of_all = [](const std::string& status) {
+        return digest_of(PackageDatabase::parse(status, "/nowhere").closure({"shell", "editor"}));
+    };
+    const std::string before = digest_of_all(kPackagesStatus);
+    CHECK(before.starts_with("sha256:"));
+    CHECK(digest_of_all(kPackagesStatus) == before);
+    const auto changed = [](const std::string& from, const std::string& to) {
+        std::string status = kPackagesStatus;
+        return status.replace(status.find(from), from.size(), to);
+    };
+    CHECK(digest_of_all(changed("Version: 2.36", "Version: 2.37")) != before);
+    CHECK(digest_of_all(changed("Architecture: all", "Architecture: amd64")) != before);
+    CHECK(digest_of_all(changed("Pre-Depends: libc (>= 2.36)\n", "")) != before);
+    CHECK(digest_of_all(changed("Description: says", "Description: else")) == before);
+    CHECK(digest_of({}) != before);
+}
+
 TEST_CASE("what is not installed is in no closure", "[image]") {
     const auto database = PackageDatabase::parse(kPackagesStatus, "/nowhere");
     for (const char* name : {"removed", "liar", "absent-one", "", "Shell", "shell "}) {

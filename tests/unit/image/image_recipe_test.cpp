@@ -171,6 +171,28 @@ TEST_CASE("a fingerprint stays while nothing changes, and changes with what goes
     CHECK(system.recipe().fingerprint != with_scipy);
 }
 
+TEST_CASE("a recipe names the packages that every session has", "[image]") {
+    const System system;
+    const std::string none = system.recipe().packages;
+    const auto with_bash = [&system](const std::string& version) {
+        test::write_host_file(
+            system.root + "/var/lib/dpkg/status",
+            std::string(kSystemStatus) +
+                "\nPackage: bash\nStatus: install ok installed\nArchitecture: amd64\nVersion: " +
+                version + "\n");
+        test::write_host_file(system.root + "/var/lib/dpkg/info/bash.list", "/usr/bin/bash\n");
+        return system.recipe().packages;
+    };
+    const std::string first = with_bash("5.2-1");
+    CHECK(first != none);
+    CHECK(with_bash("5.2-1") == first);
+    CHECK(with_bash("5.2-2") != first);
+    // What a foreign kernel needs besides is of no other session.
+    CHECK(system.recipe({"bash", "shell"}).packages == system.recipe({"bash"}).packages);
+    fs::remove_all(system.root + "/var");
+    CHECK(system.recipe().packages.empty());
+}
+
 TEST_CASE("an environment without a stamp is looked at file by file", "[image]") {
     const System system;
     fs::remove(system.root + "/venv/.made-from");

@@ -42,6 +42,23 @@ TEST_CASE("a record without an origin is an older version's", "[image]") {
     }
 }
 
+TEST_CASE("a record notes what packages the image has, or is an older version's", "[image]") {
+    ImageRecord record = example_record();
+    CHECK(ImageRecord::parse(record.to_json()).value().packages.empty());
+    record.packages = "sha256:" + std::string(64, 'e');
+    CHECK(ImageRecord::parse(record.to_json()).value().packages == record.packages);
+    for (const nlohmann::json& wrong :
+         {nlohmann::json("sha256:e"),
+          nlohmann::json(std::string(64, 'e')),
+          nlohmann::json(1),
+          nlohmann::json()}) {
+        auto changed = nlohmann::json::parse(record.to_json());
+        changed["packages"] = wrong;
+        CAPTURE(changed);
+        CHECK(ImageRecord::parse(changed.dump()).has_error());
+    }
+}
+
 std::string digits(std::size_t number) {
     std::string text = std::to_string(number);
     return std::string(64 - text.size(), '0') + text;

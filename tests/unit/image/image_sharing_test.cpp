@@ -53,6 +53,19 @@ TEST_CASE("the newest image of an origin is found, whatever it was made of", "[i
     CHECK_FALSE(fixture.store.find_same_origin(other, Format::kTree).value());
 }
 
+TEST_CASE("an image has the packages of the recipe that was last made", "[image][store]") {
+    ImageFixture fixture;
+    image::Recipe recipe = fixture.recipe('a');
+    recipe.packages = "sha256:" + std::string(64, '1');
+    CHECK(fixture.build(recipe).packages == recipe.packages);
+    CHECK(fixture.store.list().value().front().record.packages == recipe.packages);
+    recipe = fixture.recipe('b');  // of equal contents
+    recipe.packages = "sha256:" + std::string(64, '2');
+    (void)fixture.build(recipe);
+    REQUIRE(fixture.store.list().value().size() == 1);
+    CHECK(fixture.store.list().value().front().record.packages == recipe.packages);
+}
+
 TEST_CASE("two recipes of equal contents share an image, each finds it", "[image][store]") {
     ImageFixture fixture;
     image::Recipe one = fixture.recipe('a');

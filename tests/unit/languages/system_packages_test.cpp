@@ -156,5 +156,32 @@ TEST_CASE(
     CHECK_THAT(fits.error().message(), Catch::Contains("private image"));
 }
 
+TEST_CASE(
+    "packages that were chosen beside others are offered with a remark", "[session][languages]") {
+    const std::string now = "sha256:" + std::string(64, '1');
+    const std::string before = "sha256:" + std::string(64, '2');
+    const auto remark = [](const std::string& of_image, const std::string& of_record) {
+        KernelSpec python = python_of_image();
+        python.image_packages = of_image;
+        environments::NamedRecord record = record_with_packages();
+        record.debian.image_packages = of_record;
+        return find_remark(python, record);
+    };
+    CHECK_THAT(
+        remark(now, before),
+        Catch::Contains(now) && Catch::Contains(before) && Catch::Contains("env update geo"));
+    CHECK(remark(now, now).empty());
+    // One of the two is not known.
+    CHECK(remark(now, "").empty());
+    CHECK(remark("", before).empty());
+    CHECK(remark("", "").empty());
+    KernelSpec python = python_of_image();
+    python.image_packages = now;
+    environments::NamedRecord without = record_with_packages();
+    without.debian.image_packages = before;
+    without.debian.packages.clear();
+    CHECK(find_remark(python, without).empty());
+}
+
 }  // namespace
 }  // namespace cellkeep::session
