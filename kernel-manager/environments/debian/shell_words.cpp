@@ -32,6 +32,7 @@ class ShellScan {
     }
     void read_word();
     void read_double_quotes(ShellWord& word);
+    bool read_special(char one, ShellWord& word);
     void read_dollar(ShellWord& word);
     void skip_nested(char open, char close);
     void skip_to(char end);
@@ -88,23 +89,31 @@ void ShellScan::read_dollar(ShellWord& word) {
     word.text += "${" + name + "}";
 }
 
+/// Behind a character that means something in double quotes, too. False: this one does not.
+bool ShellScan::read_special(char one, ShellWord& word) {
+    if (one == '\\' && !rest_.empty()) {
+        const char next = take_one();
+        if (next != '\n') {
+            word.text += next;
+        }
+    } else if (one == '$') {
+        read_dollar(word);
+    } else if (one == '`') {
+        word.plain = false;
+        skip_to('`');
+    } else {
+        return false;
+    }
+    return true;
+}
+
 void ShellScan::read_double_quotes(ShellWord& word) {
     while (!rest_.empty()) {
         const char one = take_one();
         if (one == '"') {
             return;
         }
-        if (one == '\\' && !rest_.empty()) {
-            const char next = take_one();
-            if (next != '\n') {
-                word.text += next;
-            }
-        } else if (one == '$') {
-            read_dollar(word);
-        } else if (one == '`') {
-            word.plain = false;
-            skip_to('`');
-        } else {
+        if (!read_special(one, word)) {
             word.text += one;
         }
     }
@@ -128,17 +137,7 @@ void ShellScan::read_word() {
         } else if (one == '"') {
             word.quoted = true;
             read_double_quotes(word);
-        } else if (one == '\\' && !rest_.empty()) {
-            const char next = take_one();
-            if (next != '\n') {
-                word.text += next;
-            }
-        } else if (one == '$') {
-            read_dollar(word);
-        } else if (one == '`') {
-            word.plain = false;
-            skip_to('`');
-        } else {
+        } else if (!read_special(one, word)) {
             word.plain = word.plain && kShellPatterns.find(one) == std::string_view::npos;
             word.text += one;
         }
