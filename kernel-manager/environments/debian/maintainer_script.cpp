@@ -89,6 +89,8 @@ bool is_variable_name(std::string_view text) {
 class ScriptReader {
  public:
     ScriptReading read(Commands commands) {
+        reading_.does_more = std::any_of(
+            commands.begin(), commands.end(), [](const ShellCommand& one) { return one.writes; });
         walk(commands, 0);
         return std::move(reading_);
     }

@@ -2,6 +2,7 @@
 #include "kernel-manager/environments/debian/shell_words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace cellkeep::environments {
@@ -11,6 +12,11 @@ namespace {
 constexpr std::string_view kShellOperators = ";&|()<>\n";
 constexpr std::string_view kShellPatterns = "*?[~";
 constexpr std::string_view kDescriptorDigits = "0123456789";
+/// What may stand behind ">&" for another descriptor, and for none.
+constexpr std::string_view kCopiedDescriptor = "0123456789-";
+/// Who writes there changes no file.
+constexpr std::array<std::string_view, 4> kNoFiles{
+    "/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty"};
 
 class ShellScan {
  public:
@@ -36,7 +42,8 @@ class ShellScan {
     void read_dollar(ShellWord& word);
     void skip_nested(char open, char close);
     void skip_to(char end);
-    void skip_redirection(bool here);
+    enum class Redirection { kIn, kHere, kOut };
+    void skip_redirection(Redirection kind);
     void skip_here_documents();
     void end_command(const std::string& how);
 
@@ -145,10 +152,12 @@ void ShellScan::read_word() {
     command_.words.push_back(std::move(word));
 }
 
-/// Behind "<", "<<" (here) or ">": what it names is no word of the command.
-void ShellScan::skip_redirection(bool here) {
-    (void)(take("-") || take(">") || take("&") || take("|"));  // Ignored: any may be there, or
-                                                               // none.
+/// Behind "<", "<<" or ">": what it names is no word of the command.
+void ShellScan::skip_redirection(Redirection kind) {
+    const bool to_file = take(">") || kind == Redirection::kOut;  // ">>" and "<>", too
+    const bool is_copy = take("&");                               // ">&2", ">&-"
+    // Ignored: "<<-" and ">|" mean the same here.
+    (void)take(kind == Redirection::kHere ? "-" : "|");
     while (take(" ") || take("\t")) {
     }
     if (!command_.words.empty() && command_.words.back().text.size() == 1 &&
@@ -157,10 +166,17 @@ void ShellScan::skip_redirection(bool here) {
     }
     const std::size_t words = command_.words.size();
     read_word();
-    if (here) {
-        here_ends_.push_back(command_.words.back().text);
-    }
+    const std::string name = command_.words.back().text;
     command_.words.resize(words);
+    if (kind == Redirection::kHere) {
+        here_ends_.push_back(name);
+    }
+    const bool is_descriptor =
+        is_copy && name.find_first_not_of(kCopiedDescriptor) == std::string::npos;
+    if (to_file && !is_descriptor &&
+        std::find(kNoFiles.begin(), kNoFiles.end(), name) == kNoFiles.end()) {
+        command_.writes = true;
+    }
 }
 
 void ShellScan::skip_here_documents() {
@@ -178,7 +194,7 @@ void ShellScan::skip_here_documents() {
 
 void ShellScan::end_command(const std::string& how) {
     // An empty one with ";" says nothing.
-    if (!command_.words.empty() || (how != ";" && how != "&")) {
+    if (!command_.words.empty() || command_.writes || (how != ";" && how != "&")) {
         command_.end = how;
         commands_.push_back(std::exchange(command_, {}));
     }
@@ -196,9 +212,11 @@ std::vector<ShellCommand> ShellScan::read_commands() {
             end_command(";");
             skip_here_documents();
         } else if (take("<<")) {
-            skip_redirection(true);
-        } else if (take("<") || take(">")) {
-            skip_redirection(false);
+            skip_redirection(Redirection::kHere);
+        } else if (take("<")) {
+            skip_redirection(Redirection::kIn);
+        } else if (take(">")) {
+            skip_redirection(Redirection::kOut);
         } else {
             bool found = false;
             for (const char* how : {";;", "&&", "||", ";", "&", "|", "(", ")"}) {

@@ -26,6 +26,9 @@ struct ShellWord {
 struct ShellCommand {
     std::vector<ShellWord> words;
     std::string end;  // ";" (or a new line), "&", "|", "&&", "||", "(", ")", ";;"
+    /// A redirection of it writes to a file, which may be known by a variable only. Then there may
+    /// be no word.
+    bool writes = false;
 };
 
 /// Comments are left out, and so are the texts of here documents and what redirections name.

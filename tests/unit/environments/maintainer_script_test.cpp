@@ -153,6 +153,58 @@ TEST_CASE("what changes something is more, wherever it stands", "[environments][
     CHECK_FALSE(has_more("echo '\nmkdir x\n' \"\nmkdir y\n\" # mkdir z\n"));
 }
 
+TEST_CASE("who writes to a file does more, however little else", "[environments][debian]") {
+    for (const char* body :
+         {"echo x > /etc/foo",
+          "echo x >/etc/foo",
+          "echo x >> /etc/foo",
+          "echo x >| /etc/foo",
+          "echo x 1<> /etc/foo",
+          "echo x >&/etc/foo",
+          "echo x >&$place",
+          "echo x >\"$place\"",
+          "echo x > $(mktemp)",
+          "echo x 2>&1 >/etc/foo",
+          ">/etc/foo echo x",
+          "printf x 2>/var/log/foo",
+          ": > /etc/foo",
+          "> /etc/foo",
+          "echo x &> /etc/foo",
+          "echo > /dev/nullx",
+          "echo > dev/null",
+          "{ echo a; echo b; } > /etc/foo",
+          "( echo a ) > /etc/foo",
+          "for x in a b; do echo $x; done > /etc/foo",
+          "for x in a b; do echo $x > /etc/foo; done",
+          "while true; do break; done > /etc/foo",
+          "if true; then echo; fi >/etc/foo",
+          "case x in x) echo ;; esac >/etc/foo",
+          "configure() {\n  echo x\n} > /etc/foo",
+          "echo x <<EOF >/etc/foo\nEOF\n"}) {
+        CAPTURE(body);
+        CHECK(has_more(body));
+    }
+    for (const char* body :
+         {"echo x >&2",
+          "echo x 1>&2",
+          "echo x >& 2",
+          "echo x 2>&1 >/dev/null",
+          "echo x > /dev/null 2>&1 || true",
+          "echo x >> \"/dev/null\"",
+          "echo x >/dev/stderr",
+          "echo x &>/dev/null",
+          "echo x >&- y",
+          "echo x 2>&-",
+          "[ -e x ] < /etc/foo",
+          "echo x <&3",
+          "echo '> /etc/foo' \"> /etc/bar\" \\> /etc/foo # > /etc/foo",
+          "echo <<EOF\necho > /etc/foo\nEOF\n",
+          "echo <<-EOF\n\techo > /etc/foo\n\tEOF\n"}) {
+        CAPTURE(body);
+        CHECK_FALSE(has_more(body));
+    }
+}
+
 TEST_CASE("what is no script of a shell is not understood", "[environments][debian]") {
     CHECK(read_maintainer_script("").does_more);
     CHECK(read_maintainer_script("exit 0\n").does_more);
