@@ -128,7 +128,8 @@ std::string place_in_system(std::string_view path) {
     return has_place(placed) ? placed : std::string();
 }
 
-Result<SystemTree> SystemTree::create(const std::string& directory, std::uint64_t bytes_max) {
+Result<SystemTree> SystemTree::create(
+    const std::string& directory, std::uint64_t bytes_max, std::size_t entries_max) {
     if (::mkdir(directory.c_str(), S_IRWXU) < 0) {
         return Error::from_errno(errno, "mkdir(" + directory + ")");
     }
@@ -140,7 +141,17 @@ Result<SystemTree> SystemTree::create(const std::string& directory, std::uint64_
             return Error::from_errno(errno, "symlink(" + name + ")");
         }
     }
-    return SystemTree(std::move(root), bytes_max);
+    return SystemTree(std::move(root), bytes_max, entries_max);
+}
+
+Status SystemTree::count_entry() {
+    if (++entries_ > entries_max_) {
+        return Error(
+            ErrorCode::kLimitExceeded,
+            "it would have more than " + std::to_string(entries_max_) +
+                " files, folders and links of Debian's packages");
+    }
+    return ok();
 }
 
 Result<UniqueFd> SystemTree::open_beneath(const std::string& path, int flags) const {
@@ -166,7 +177,9 @@ Result<UniqueFd> SystemTree::make_folders(const std::string& path) {
         const std::size_t begin = end == 0 ? 0 : end + 1;
         end = std::min(path.find('/', begin), path.size());
         const std::string part = path.substr(begin, end - begin);
-        if (::mkdirat(at.get(), part.c_str(), S_IRWXU) < 0 && errno != EEXIST) {
+        if (::mkdirat(at.get(), part.c_str(), S_IRWXU) == 0) {
+            BOOST_OUTCOME_TRY(count_entry());
+        } else if (errno != EEXIST) {
             return Error::from_errno(errno, "mkdir(system/" + path.substr(0, end) + ")");
         }
         auto next = open_beneath(path.substr(0, end), O_RDONLY | O_DIRECTORY);
@@ -251,6 +264,7 @@ Status SystemTree::add_one(int archive, const TarEntry& entry) {
                    ? Status(ok())
                    : Error(ErrorCode::kProtocol, "system/" + place + " is a folder and a file");
     }
+    BOOST_OUTCOME_TRY(count_entry());
     if (entry.type == TarEntry::Type::kSameFile) {
         return add_same(entry, folder.get(), name);
     }
@@ -276,6 +290,7 @@ Status SystemTree::add_link(const std::string& path, const std::string& to) {
         return ok();  // of a manual page, or outside of what a session sees
     }
     BOOST_OUTCOME_TRY(const UniqueFd folder, make_folders(folder_path));
+    BOOST_OUTCOME_TRY(count_entry());
     return ::symlinkat(to.c_str(), folder.get(), name.c_str()) == 0 || errno == EEXIST
                ? Status(ok())
                : Error::from_errno(errno, "symlink(system/" + place + ")");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel-manager/environments/debian/tar_reader.hpp"
+#include "kernel-manager/image/manifest.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 
@@ -20,6 +21,9 @@ namespace cellkeep::environments {
 
 /// Folders and files directly in /etc and /opt together: each is a mount of every session.
 inline constexpr std::size_t kSystemFoldersMax = 64;
+/// Files, folders and links of all packages together, each as often as it is made: an empty one has
+/// no bytes, and takes an inode and its time. No image can hold more.
+inline constexpr std::size_t kSystemEntriesMax = image::kImageEntriesMax;
 
 /// Where a package's path is in the tree: /bin, /sbin, /lib… are beneath /usr. "" if sessions have
 /// no place for it: outside of /usr, /etc and /opt; what the sandbox itself makes in /etc, or only
@@ -29,12 +33,15 @@ std::string place_in_system(std::string_view path);
 class SystemTree {
  public:
     /// Makes the directory, for this user alone.
-    static Result<SystemTree> create(const std::string& directory, std::uint64_t bytes_max);
+    static Result<SystemTree> create(
+        const std::string& directory,
+        std::uint64_t bytes_max,
+        std::size_t entries_max = kSystemEntriesMax);
 
     /// Writes what has a place: files, folders and links. Devices and what only root may read are
     /// left out, and so are set-user-ID bits. Of two packages with one file the later one's counts.
-    /// kLimitExceeded beyond bytes_max of all files together; kProtocol for an entry that cannot be
-    /// there, as a file beneath a file.
+    /// kLimitExceeded beyond bytes_max of all files together, and beyond entries_max; kProtocol for
+    /// an entry that cannot be there, as a file beneath a file.
     Status add(int archive, const std::vector<TarEntry>& entries);
 
     /// A link at an absolute path of a session, unless something is there.
@@ -49,8 +56,9 @@ class SystemTree {
     std::uint64_t bytes() const { return bytes_; }
 
  private:
-    SystemTree(UniqueFd root, std::uint64_t bytes_max)
-        : root_(std::move(root)), bytes_max_(bytes_max) {}
+    SystemTree(UniqueFd root, std::uint64_t bytes_max, std::size_t entries_max)
+        : root_(std::move(root)), bytes_max_(bytes_max), entries_max_(entries_max) {}
+    Status count_entry();
     Result<UniqueFd> open_beneath(const std::string& path, int flags) const;
     /// The folder, made if it is missing.
     Result<UniqueFd> make_folders(const std::string& path);
@@ -61,6 +69,8 @@ class SystemTree {
     UniqueFd root_;
     std::uint64_t bytes_max_;
     std::uint64_t bytes_ = 0;
+    std::size_t entries_max_;
+    std::size_t entries_ = 0;
 };
 
 }  // namespace cellkeep::environments

@@ -22,9 +22,11 @@ using environments::SystemTree;
 
 /// A tree in a directory that has something beside it.
 struct Tree {
-    explicit Tree(std::uint64_t bytes_max = 1UL << 20U) {
+    explicit Tree(
+        std::uint64_t bytes_max = 1UL << 20U,
+        std::size_t entries_max = environments::kSystemEntriesMax) {
         REQUIRE(write_file_atomically(directory.file("outside"), "the host's", 0600).has_value());
-        auto made = SystemTree::create(directory.file("system"), bytes_max);
+        auto made = SystemTree::create(directory.file("system"), bytes_max, entries_max);
         REQUIRE(made.has_value());
         tree = std::make_unique<SystemTree>(std::move(made).value());
     }
@@ -167,6 +169,28 @@ TEST_CASE("the files of all packages together are bounded", "[environments][debi
     REQUIRE(tree.add(tar_part({"usr/a", '0', "12345"})).has_value());
     REQUIRE(tree.add(tar_part({"var/a", '0', "1234567890"})).has_value());
     CHECK(tree.add(tar_part({"usr/b", '0', "123456"})).error().code() == ErrorCode::kLimitExceeded);
+}
+
+TEST_CASE("what is made of all packages together is bounded", "[environments][debian]") {
+    const auto refused = [](const std::string& parts) {
+        const Tree tree(1UL << 20U, 3);
+        // usr, usr/a and usr/a/x
+        REQUIRE(tree.add(tar_part({"usr/a/x", '0', ""})).has_value());
+        REQUIRE(tree.add(tar_part({"usr/a", '5'}) + tar_part({"usr", '5'})).has_value());
+        REQUIRE(tree.add(tar_part({"usr/share/doc/x", '0', ""})).has_value());  // is left out
+        const Status added = tree.add(parts);
+        return added.has_error() && added.error().code() == ErrorCode::kLimitExceeded;
+    };
+    CHECK(refused(tar_part({"usr/a/y", '0', ""})));
+    CHECK(refused(tar_part({"usr/a/x", '0', ""})));  // once more
+    CHECK(refused(tar_part({"usr/a/y", '2', "", "x"})));
+    CHECK(refused(tar_part({"usr/a/y", '1', "", "usr/a/x"})));
+    CHECK(refused(tar_part({"usr/b", '5'})));
+    CHECK(refused(tar_part({"usr/a/b/c/d/e/f/g/h", '5'})));
+    CHECK_FALSE(refused(tar_part({"var/b", '5'})));
+    const Tree tree(1UL << 20U, 1);
+    REQUIRE(tree.tree->add_link("/usr/share/man/man1/x.1.gz", "/x").has_value());
+    CHECK(tree.tree->add_link("/usr/y", "/x").error().code() == ErrorCode::kLimitExceeded);
 }
 
 TEST_CASE("a link is made where nothing is", "[environments][debian]") {
