@@ -3,6 +3,7 @@
 
 #include "kernel-manager/environments/requirements.hpp"
 #include "protocol/support/text.hpp"
+#include "protocol/support/toml_depth.hpp"
 
 #include <toml++/toml.h>
 
@@ -179,6 +180,7 @@ Result<std::string> requirements_of_lock(std::string_view text) {
     if (!is_toml(text)) {
         return read_lines(text);
     }
+    BOOST_OUTCOME_TRY(check_toml_depth(text));
     try {
         return read_lock(toml::parse(text));
     } catch (const toml::parse_error& failure) {

@@ -5,6 +5,7 @@
 #include "kernel-manager/environments/requirements.hpp"
 #include "kernel-manager/environments/source_package.hpp"
 #include "protocol/support/text.hpp"
+#include "protocol/support/toml_depth.hpp"
 
 #include <toml++/toml.h>
 
@@ -145,6 +146,7 @@ Result<std::string> requirements_of_project(
             ErrorCode::kLimitExceeded,
             "it has more than " + std::to_string(kProjectFileBytesMax) + " bytes");
     }
+    BOOST_OUTCOME_TRY(check_toml_depth(text));
     try {
         return read_project(toml::parse(text), extras);
     } catch (const toml::parse_error& failure) {

@@ -2,6 +2,7 @@
 #include "kernel-manager/cli/serve/serve_config.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "protocol/support/toml_depth.hpp"
 
 #include <toml++/toml.h>
 
@@ -155,6 +156,7 @@ void fall_back(std::optional<T>& first, std::optional<T>& second) {
 }  // namespace
 
 Result<ServeOptions> parse_serve_config(std::string_view toml, std::string_view name) {
+    BOOST_OUTCOME_TRY(with_context(check_toml_depth(toml), std::string(name)));
     toml::table table;
     try {
         table = toml::parse(toml);

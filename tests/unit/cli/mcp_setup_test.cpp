@@ -178,6 +178,11 @@ TEST_CASE("TOML: what cannot be changed safely is refused", "[cli][mcp-setup]") 
           "{}"}) {
         CHECK(refusal("codex", wrong) == ErrorCode::kInvalidArgument);
     }
+    std::string deep = "a";
+    for (int i = 0; i < 100'000; ++i) {
+        deep += ".a";
+    }
+    CHECK(refusal("codex", deep + " = 1\n") == ErrorCode::kInvalidArgument);
     const auto inlined = remove_entry(
         program("codex"), "[mcp_servers]\ncellkeep = { command = \"x\" }\n", "cellkeep");
     CHECK(inlined.error().code() == ErrorCode::kInvalidArgument);

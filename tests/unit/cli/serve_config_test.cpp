@@ -117,6 +117,18 @@ TEST_CASE("a bad file is refused with its line", "[cli][config]") {
     CHECK_THAT(options.error().message(), Catch::Matchers::StartsWith(where));
 }
 
+TEST_CASE("a file that is nested very deep is refused with its line", "[cli][config]") {
+    std::string key = "a";
+    for (int i = 0; i < 100'000; ++i) {
+        key += ".a";
+    }
+    const auto options = parse_serve_config("listen = \"x\"\n" + key + " = 1\n", "c.toml");
+    REQUIRE(options.has_error());
+    CHECK(options.error().code() == ErrorCode::kLimitExceeded);
+    CHECK_THAT(options.error().message(), Catch::Matchers::StartsWith("c.toml: line 2: a key"));
+    CHECK(parse_serve_config("x = " + std::string(100'000, '['), "c.toml").has_error());
+}
+
 TEST_CASE("a file that is not there is an error", "[cli][config]") {
     CHECK(load_serve_config("/nonexistent/cellkeep.toml").has_error());
 }

@@ -142,6 +142,18 @@ TEST_CASE("what a lock has of no index is refused, and its package named", "[env
     }
 }
 
+TEST_CASE("a lock that is nested very deep is not parsed", "[environments][limits]") {
+    std::string key = "a";
+    for (int i = 0; i < 100'000; ++i) {
+        key += ".a";
+    }
+    for (const std::string& more : {key + " = 1\n", "[" + key + "]\n"}) {
+        CHECK(
+            requirements_of_lock("lock-version = '1.0'\n" + more).error().code() ==
+            ErrorCode::kLimitExceeded);
+    }
+}
+
 TEST_CASE("kLockFileBytesMax: a longer lock is not read", "[environments][limits]") {
     std::string file = kLock;
     file += "#" + std::string(kLockFileBytesMax - file.size() - 1, 'x');

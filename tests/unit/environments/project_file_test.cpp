@@ -96,5 +96,19 @@ TEST_CASE("kProjectFileBytesMax: a longer file is not read", "[environments][lim
     CHECK(requirements_of_project(file, {}).error().code() == ErrorCode::kLimitExceeded);
 }
 
+TEST_CASE("a project that is nested very deep is not parsed", "[environments][limits]") {
+    std::string key = "a";
+    for (int i = 0; i < 100'000; ++i) {
+        key += ".a";
+    }
+    for (const std::string& text :
+         {kProject + ("\n[" + key + "]\n"),
+          kProject + ("\n" + key + " = 1\n"),
+          "x = " + std::string(100'000, '[') + "\n" + kProject}) {
+        CHECK(requirements_of_project(text, {}).error().code() == ErrorCode::kLimitExceeded);
+    }
+    CHECK(requirements_of_project(kProject + std::string("\n[a.a.a]\na.a = 1\n"), {}).has_value());
+}
+
 }  // namespace
 }  // namespace cellkeep::environments

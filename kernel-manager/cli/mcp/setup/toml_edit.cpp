@@ -3,6 +3,7 @@
 
 #include "kernel-manager/cli/mcp/setup/lines.hpp"
 #include "protocol/support/text.hpp"
+#include "protocol/support/toml_depth.hpp"
 
 #include <nlohmann/json.hpp>
 #include <toml++/toml.h>
@@ -23,6 +24,9 @@ Error no_toml(std::string why) {
 }
 
 std::optional<toml::table> parse_toml(const std::string& text) {
+    if (check_toml_depth(text).has_error()) {
+        return std::nullopt;
+    }
     try {
         return toml::parse(text);
     } catch (const toml::parse_error&) {
@@ -108,7 +112,7 @@ Result<std::string> set_toml_table(
     const std::string& text, std::string_view container, const ServerEntry& entry) {
     auto before = parse_toml(text);
     if (!before) {
-        return no_toml("it is no TOML");
+        return no_toml("it is no TOML, or nested very deep");
     }
     std::string changed = without_table(text, container, entry.name).value_or(text);
     if (!changed.empty() && !changed.ends_with('\n')) {
@@ -132,7 +136,7 @@ Result<std::string> remove_toml_table(
     const std::string& text, std::string_view container, const std::string& name) {
     auto before = parse_toml(text);
     if (!before) {
-        return no_toml("it is no TOML");
+        return no_toml("it is no TOML, or nested very deep");
     }
     if (!(*before)[container][name]) {
         return Error(ErrorCode::kNotFound, "The file has no such entry.");
