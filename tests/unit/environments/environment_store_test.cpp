@@ -154,6 +154,17 @@ TEST_CASE("what is no environment is refused and leaves nothing", "[environments
     (void)fixture.create("geo", "alpha==1.0\n");
 }
 
+TEST_CASE("a first environment that fails leaves no file of an image", "[environments][store]") {
+    EnvironmentsFixture fixture;
+    (void)fixture.refusal(fixture.order("geo", "conflict==1\n"));
+    CHECK(std::filesystem::is_empty(fixture.directory + "/images"));
+    CHECK(std::filesystem::is_empty(fixture.directory + "/names"));
+    CHECK(fixture.store.list().value().empty());
+    CHECK(std::filesystem::is_empty(fixture.directory + "/images"));
+    (void)fixture.create("geo", "alpha==1.0\n");
+    CHECK_FALSE(std::filesystem::is_empty(fixture.directory + "/images"));
+}
+
 TEST_CASE("environments have bounds of number, space and time", "[environments][store]") {
     CHECK(EnvironmentBounds{}.count == kEnvironmentsMax);
     CHECK(EnvironmentBounds{}.bytes == kEnvironmentBytesMax);

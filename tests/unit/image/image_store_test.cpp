@@ -204,6 +204,14 @@ TEST_CASE("a build that fails leaves nothing", "[image][store]") {
     CHECK_FALSE(is_there(fixture, recipe));
 }
 
+TEST_CASE("who looks into a store leaves nothing there", "[image][store]") {
+    ImageFixture fixture;
+    CHECK(fixture.store.list().value().empty());
+    CHECK(fs::is_empty(fixture.store_path));
+    (void)fixture.build(fixture.recipe());
+    CHECK(fixture.store.list().value().size() == 1);
+}
+
 TEST_CASE("two that build the same at once make one image", "[image][store]") {
     ImageFixture fixture;
     const auto make = [&fixture] {
