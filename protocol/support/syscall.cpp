@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -60,26 +61,43 @@ Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode) {
     return UniqueFd(fd);
 }
 
-Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
-    BOOST_OUTCOME_TRY(auto fd, open_file(path, O_RDONLY));
-    std::string bytes;
-    std::array<char, 65536> chunk{};
+Status read_in_pieces(
+    int fd, std::uint64_t bytes_max, const std::function<Status(std::string_view)>& take) {
+    std::array<char, 65536> piece{};
+    std::uint64_t bytes = 0;
     while (true) {
-        const ssize_t got =
-            retry_on_eintr([&] { return ::read(fd.get(), chunk.data(), chunk.size()); });
+        const ssize_t got = retry_on_eintr([&] { return ::read(fd, piece.data(), piece.size()); });
         if (got < 0) {
-            return Error::from_errno(errno, "read(" + path + ")");
+            return Error::from_errno(errno, "read");
         }
         if (got == 0) {
-            return bytes;
+            return ok();
         }
-        if (bytes.size() + static_cast<std::size_t>(got) > bytes_max) {
+        bytes += static_cast<std::uint64_t>(got);
+        if (bytes > bytes_max) {
             return Error(
-                ErrorCode::kLimitExceeded,
-                "read(" + path + "): longer than " + std::to_string(bytes_max) + " bytes");
+                ErrorCode::kLimitExceeded, "longer than " + std::to_string(bytes_max) + " bytes");
         }
-        bytes.append(chunk.data(), static_cast<std::size_t>(got));
+        BOOST_OUTCOME_TRY(take({piece.data(), static_cast<std::size_t>(got)}));
     }
+}
+
+Result<std::string> read_to_end(int fd, std::size_t bytes_max) {
+    std::string bytes;
+    struct stat info {};
+    if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        bytes.reserve(std::min(static_cast<std::size_t>(info.st_size), bytes_max));
+    }
+    BOOST_OUTCOME_TRY(read_in_pieces(fd, bytes_max, [&bytes](std::string_view piece) {
+        bytes += piece;
+        return ok();
+    }));
+    return bytes;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
+    BOOST_OUTCOME_TRY(const auto fd, open_file(path, O_RDONLY));
+    return with_context(read_to_end(fd.get(), bytes_max), "read(" + path + ")");
 }
 
 Status write_file_atomically(const std::string& path, std::string_view bytes, mode_t mode) {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ Status set_nonblocking(int fd);
 
 /// open(2) with O_CLOEXEC.
 Result<UniqueFd> open_file(const std::string& path, int flags, mode_t mode = 0);
+
+/// Hands on what is left of an open file, piece by piece, until take fails or it ends.
+/// kLimitExceeded where it has more than bytes_max; the piece that goes beyond is not handed on.
+Status read_in_pieces(
+    int fd, std::uint64_t bytes_max, const std::function<Status(std::string_view)>& take);
+/// The same as one text.
+Result<std::string> read_to_end(int fd, std::size_t bytes_max);
 
 /// The whole file, or kLimitExceeded if it is longer than bytes_max.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);

@@ -32,7 +32,6 @@ constexpr const char* kWheels = "wheels";
 constexpr const char* kOrderFile = "build/order.json";
 constexpr const char* kRequirementsFile = "build/requirements.txt";
 constexpr std::chrono::milliseconds kWorkshopLastWork{2000};
-constexpr std::size_t kCopyBytes = 256UL << 10U;
 
 /// pip, led by nothing but its command. What counts is the wheel that is there afterwards.
 constexpr const char* kBuildProgram = R"py(
@@ -106,26 +105,10 @@ Status copy_file(int from, const std::string& path, std::uint64_t bytes_max) {
     BOOST_OUTCOME_TRY(
         const UniqueFd to,
         open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-    std::vector<char> buffer(kCopyBytes);
-    std::uint64_t copied = 0;
-    while (true) {
-        const ssize_t got = ::read(from, buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return Error::from_errno(errno, "read(a wheel)");
-        }
-        if (got == 0) {
-            return ok();
-        }
-        copied += static_cast<std::uint64_t>(got);
-        if (copied > bytes_max) {
-            return Error(ErrorCode::kLimitExceeded, "its wheel is larger than it may be");
-        }
-        const std::string_view part(buffer.data(), static_cast<std::size_t>(got));
-        BOOST_OUTCOME_TRY(write_all(to.get(), part));
-    }
+    return with_context(
+        read_in_pieces(
+            from, bytes_max, [&to](std::string_view piece) { return write_all(to.get(), piece); }),
+        "its wheel");
 }
 
 }  // namespace

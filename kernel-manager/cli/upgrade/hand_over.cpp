@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -106,20 +105,14 @@ bool is_sealed(int fd) {
     return seals >= 0 && (seals & kSeals) == kSeals;
 }
 
+/// From its beginning: who wrote it left the position at its end.
 Result<std::string> read_sealed(const UniqueFd& file, std::size_t bytes_max) {
-    struct stat about {};
-    if (::fstat(file.get(), &about) != 0 || about.st_size > static_cast<off_t>(bytes_max)) {
-        return not_a_hand_over("it is too long");
+    if (::lseek(file.get(), 0, SEEK_SET) != 0) {
+        return Error::from_errno(errno, "take-over: lseek");
     }
-    std::string text(static_cast<std::size_t>(about.st_size), '\0');
-    std::size_t got = 0;
-    while (got < text.size()) {
-        const ssize_t more =
-            ::pread(file.get(), text.data() + got, text.size() - got, static_cast<off_t>(got));
-        if (more <= 0) {
-            return not_a_hand_over("it could not be read");
-        }
-        got += static_cast<std::size_t>(more);
+    auto text = read_to_end(file.get(), bytes_max);
+    if (text.has_error()) {
+        return not_a_hand_over(text.error().message());
     }
     return text;
 }

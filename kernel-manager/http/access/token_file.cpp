@@ -159,29 +159,6 @@ Status check_unique(const std::vector<NamedToken>& before, const NamedToken& one
     return ok();
 }
 
-/// At most bytes_max.
-Result<std::string> read_all(int fd, std::size_t bytes_max) {
-    std::string bytes;
-    std::array<char, 16'384> piece{};
-    for (;;) {
-        const ssize_t got = ::read(fd, piece.data(), piece.size());
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return Error::from_errno(errno, "read");
-        }
-        if (got == 0) {
-            return bytes;
-        }
-        bytes.append(piece.data(), static_cast<std::size_t>(got));
-        if (bytes.size() > bytes_max) {
-            return Error(
-                ErrorCode::kLimitExceeded, "longer than " + std::to_string(bytes_max) + " bytes");
-        }
-    }
-}
-
 /// Everything is asked of the descriptor: what the path names may change meanwhile.
 Result<std::string> read_private(const std::string& path) {
     // O_NONBLOCK: a FIFO in its place must not hold up the start.
@@ -200,7 +177,7 @@ Result<std::string> read_private(const std::string& path) {
     if ((status.st_mode & static_cast<mode_t>(S_IRWXG | S_IRWXO)) != 0) {
         return Error(ErrorCode::kInvalidArgument, "others can reach this file", "chmod 600 it.");
     }
-    return read_all(fd.get(), limits::kTokenFileBytesMax);
+    return read_to_end(fd.get(), limits::kTokenFileBytesMax);
 }
 
 }  // namespace

@@ -6,10 +6,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <string>
+#include <string_view>
+#include <utility>
 
 using Catch::Matchers::Contains;
 using cellkeep::ErrorCode;
@@ -55,6 +58,63 @@ TEST_CASE("read_file reads up to its bound and no further", "[support][file]") {
     CHECK(read_file("/dev/zero", 100'000).error().code() == ErrorCode::kLimitExceeded);
     CHECK(read_file(directory.file("none"), 5).error().errno_value() == ENOENT);
     CHECK(read_file(directory.path(), 5).error().errno_value() == EISDIR);
+}
+
+TEST_CASE("what is left of an open file is read up to a bound", "[support][file]") {
+    const TemporaryDirectory directory;
+    const std::string whole = "12345" + std::string(150'000, 'x');
+    REQUIRE(write_file_atomically(directory.file("f"), whole, 0600).has_value());
+    const auto opened = [&directory] {
+        auto file = cellkeep::open_file(directory.file("f"), O_RDONLY);
+        REQUIRE(file.has_value());
+        return std::move(file).value();
+    };
+    CHECK(cellkeep::read_to_end(opened().get(), whole.size()).value() == whole);
+    const auto part = opened();
+    REQUIRE(::lseek(part.get(), 5, SEEK_SET) == 5);
+    CHECK(cellkeep::read_to_end(part.get(), 150'000).value() == whole.substr(5));
+    CHECK(cellkeep::read_to_end(part.get(), 0).value().empty());  // it is at its end
+    for (const std::size_t bound : {whole.size() - 1, std::size_t{65536}, std::size_t{0}}) {
+        CAPTURE(bound);
+        const auto refused = cellkeep::read_to_end(opened().get(), bound);
+        REQUIRE(refused.has_error());
+        CHECK(refused.error().code() == ErrorCode::kLimitExceeded);
+        CHECK(refused.error().message() == "longer than " + std::to_string(bound) + " bytes");
+    }
+    const auto zeros = cellkeep::open_file("/dev/zero", O_RDONLY);
+    CHECK(
+        cellkeep::read_to_end(zeros.value().get(), 100'000).error().code() ==
+        ErrorCode::kLimitExceeded);
+    const auto folder = cellkeep::open_file(directory.path(), O_RDONLY);
+    CHECK(cellkeep::read_to_end(folder.value().get(), 5).error().errno_value() == EISDIR);
+    CHECK(cellkeep::read_to_end(-1, 5).error().errno_value() == EBADF);
+}
+
+TEST_CASE("pieces of a file are handed on until one is not taken", "[support][file]") {
+    const TemporaryDirectory directory;
+    const std::string whole(150'000, 'x');
+    REQUIRE(write_file_atomically(directory.file("f"), whole, 0600).has_value());
+    const auto pieces = [&](std::uint64_t bytes_max, bool fails) {
+        const auto file = cellkeep::open_file(directory.file("f"), O_RDONLY);
+        std::string taken;
+        const auto done = cellkeep::read_in_pieces(
+            file.value().get(), bytes_max, [&](std::string_view piece) -> cellkeep::Status {
+                taken += piece;
+                return fails
+                           ? cellkeep::Status(cellkeep::Error(ErrorCode::kConflict, "not this one"))
+                           : cellkeep::Status(cellkeep::ok());
+            });
+        return std::pair(done, taken);
+    };
+    CHECK(pieces(whole.size(), false).first.has_value());
+    CHECK(pieces(whole.size(), false).second == whole);
+    const auto [beyond, before_it] = pieces(whole.size() - 1, false);
+    CHECK(beyond.error().code() == ErrorCode::kLimitExceeded);
+    CHECK(before_it.size() < whole.size());
+    const auto [stopped, first] = pieces(whole.size(), true);
+    CHECK(stopped.error().code() == ErrorCode::kConflict);
+    CHECK_FALSE(first.empty());
+    CHECK(first.size() < whole.size());
 }
 
 TEST_CASE("a control file is written, never created", "[support][file]") {
