@@ -160,6 +160,12 @@ std::vector<std::string> Service::find_obstacles() const {
     return passing().find_obstacles();
 }
 
+void Service::end_lost() {
+    for (const std::string& id : parts_->registry->remove_lost()) {
+        parts_->log("session " + id + " was ended: its sandbox was gone, and it could not pass");
+    }
+}
+
 std::optional<std::string> Service::find_newer_part(const std::string& session_id) const {
     const auto session = parts_->registry->find(session_id);
     return session == nullptr ? std::nullopt : session->find_newer_part();

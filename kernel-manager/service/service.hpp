@@ -77,6 +77,9 @@ class Service : public SessionService {
     /// "ID (reason)" of each session of a client's that cannot pass, even if it does nothing; and
     /// of each that does something.
     std::vector<std::string> find_obstacles() const;
+    /// Ends the sessions in which nothing can run again because their sandboxes are gone: they
+    /// would be obstacles until their clients end them. Each is logged.
+    void end_lost();
     /// ManagedSession's; nullopt also if there is no such session.
     std::optional<std::string> find_newer_part(const std::string& session_id) const;
     /// It has branches, or is one.

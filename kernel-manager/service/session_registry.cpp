@@ -60,6 +60,23 @@ Status SessionRegistry::remove(const std::string& id, Death reason) {
     return ok();
 }
 
+std::vector<std::string> SessionRegistry::remove_lost() {
+    std::vector<std::string> lost;
+    for (const SessionEntry& entry : entries_) {
+        if (entry.session->is_lost()) {
+            lost.push_back(entry.session->id());
+        }
+    }
+    std::vector<std::string> ended;
+    for (const std::string& id : lost) {
+        // Not found: the end of one before was its end, too.
+        if (remove(id, {Death::Kind::kSandboxDied, 0}).has_value()) {
+            ended.push_back(id);
+        }
+    }
+    return ended;
+}
+
 std::optional<std::string> SessionRegistry::find_obstacle(const ManagedSession& session) const {
     if (auto own = session.find_obstacle()) {
         return own;

@@ -61,6 +61,8 @@ class SessionRegistry {
     std::vector<std::shared_ptr<Session>> list() const;
     /// Ends the session for its clients, informs the listeners and lets it go. kNotFound.
     Status remove(const std::string& id, Death reason);
+    /// The same of each that is lost (ManagedSession). Their ids.
+    std::vector<std::string> remove_lost();
     /// Oldest first.
     const std::vector<SessionEntry>& entries() const { return entries_; }
     /// Of the session itself or of a front end.

@@ -53,6 +53,9 @@ class ManagedSession : public Session {
     // --- its way to another program in the server's process
     /// Why it cannot pass as it is, for people; nullopt: it can, when it is at rest.
     virtual std::optional<std::string> find_obstacle() const { return "it is of another kind"; }
+    /// Its sandbox has lost its first process, and with it all others: it is dead, nothing can run
+    /// in it again, and it is an obstacle until it ends.
+    virtual bool is_lost() const { return false; }
     /// What it has that programs of an older format take over none of, for people; nullopt:
     /// nothing.
     virtual std::optional<std::string> find_newer_part() const { return std::nullopt; }

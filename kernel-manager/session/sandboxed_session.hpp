@@ -84,6 +84,7 @@ class SandboxedSession final : public ManagedSession,
     }
     std::shared_ptr<FamilyMember> family() const override { return setup_.family; }
     std::optional<std::string> find_obstacle() const override { return passage_.find_obstacle(); }
+    bool is_lost() const override { return watch_.is_sandbox_gone(); }
     std::optional<std::string> find_newer_part() const override {
         return passage_.find_newer_part();
     }

@@ -311,6 +311,7 @@ Upgrade::Hooks Server::upgrade_hooks() {
                 check.stop = std::move(stop);
                 return check_program(check);
             },
+        .end_lost = [this] { service_->end_lost(); },
         .in_the_way =
             [this](int format) {
                 return find_in_the_way(*service_, *fronts_, *zmq_front_, format);

@@ -161,13 +161,15 @@ asio::awaitable<void> Upgrade::look_again(std::chrono::milliseconds after) {
 
 /// Whether it had to wait.
 asio::awaitable<bool> Upgrade::wait_for_the_way(int format) {
-    std::vector<std::string> names = hooks_.in_the_way(format);
+    hooks_.end_lost();
+    const std::vector<std::string> names = hooks_.in_the_way(format);
     if (names.empty()) {
         co_return false;
     }
     hooks_.tell(News::kWaiting, names);
     while (!stopped_ && !hooks_.in_the_way(format).empty()) {
         co_await look_again(kUpgradeLook);
+        hooks_.end_lost();
     }
     co_return true;
 }

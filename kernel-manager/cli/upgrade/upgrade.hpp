@@ -49,6 +49,9 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         /// What the other program says of itself, or why it cannot take over. Blocks, on a thread
         /// of this object's, until stop() at most.
         std::function<Result<TakeOverAnswer>(std::stop_token)> check;
+        /// Ends what will never pass and is of no use. Called before each look at what is in the
+        /// way, once the other program is known to be able to take over.
+        std::function<void()> end_lost;
         /// What cannot pass in that format, by its names.
         std::function<std::vector<std::string>(int format)> in_the_way;
         /// What could pass and does something, by its names.

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGUSR2 while interpreters are dead for good: they are dead afterwards, and can be restarted."""
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from channels_client import types
-from harness import LEAN, Server, Session
+from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
 from tabs import Tab
 from upgrades import BARE, Asked, Place, language_states, upgrade
@@ -118,6 +120,45 @@ def test_a_page_sees_the_dead_kernel_and_restarts_it(server: Server, session: Se
         assert server.get(f"/api/kernels/{kernel}").json()["execution_state"] == "dead"
         assert server.post(f"/api/kernels/{kernel}/restart").status_code == 200
         assert tab.value("1 + 1") == "2"
+
+
+def first_processes(server: Server) -> set[int]:
+    """Those of the sandboxes."""
+    return {child.pid for child in server.children_named("cellkeep-sandbo")}
+
+
+def lose_sandbox(server: Server) -> Session:
+    """A session whose sandbox has lost its first process."""
+    before = first_processes(server)
+    lost = server.create()
+    lost.execute("x = 1")
+    (first,) = first_processes(server) - before
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: lost.fetch()["state"] == "dead", 30, "the session is dead")
+    assert lost.fetch()["death"]["reason"] == "sandbox_died"
+    return lost
+
+
+def test_a_session_without_a_sandbox_ends_and_is_not_waited_for(server: Server, session: Session) -> None:
+    session.execute("x = 41")
+    lost = lose_sandbox(server)
+    assert lost.post("restart").status_code >= 400  # nothing can run in it again
+    upgrade(server)
+    assert server.get(lost.path).status_code == 410
+    assert session.value("x + 1") == "42"
+    (said,) = [one for one in server.events("session") if lost.info["id"] in one["message"]]
+    assert "its sandbox was gone" in said["message"]
+
+
+def test_a_session_without_a_sandbox_stays_if_the_program_is_refused(server: Server, place: Place) -> None:
+    lost = lose_sandbox(server)
+    place.put_script("exit 3")
+    try:
+        Asked(server).wait("refused")
+    finally:
+        place.put_program()
+    assert lost.fetch()["state"] == "dead"
+    assert lost.delete() == 204
 
 
 def test_a_program_that_reads_none_waits_for_the_session(

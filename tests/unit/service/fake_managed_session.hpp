@@ -69,6 +69,7 @@ class FakeManagedSession : public ManagedSession {
     const SessionOptions& options() const override { return options_; }
     std::shared_ptr<sandbox::Zygote> zygote() const override { return nullptr; }
     std::size_t passed_bytes(SharedParts& /*shared*/) const override { return bytes; }
+    bool is_lost() const override { return lost; }
     boost::asio::awaitable<Status> start() override { return wait("start"); }
     boost::asio::awaitable<Status> adopt(std::string kernel_id, SessionOptions options) override {
         kernel = std::move(kernel_id);
@@ -96,6 +97,7 @@ class FakeManagedSession : public ManagedSession {
 
     std::string kernel;
     std::size_t bytes = 0;                 // that pass
+    bool lost = false;                     // its sandbox is gone
     std::shared_ptr<FamilyMember> member;  // null: alone
     std::optional<BranchInfo> branch;
     std::shared_ptr<sandbox::Sandbox> rest;  // what set_sandbox_aside() gives

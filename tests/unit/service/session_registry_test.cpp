@@ -88,6 +88,33 @@ TEST_CASE_METHOD(
     CHECK(work(0) == "one serves");
 }
 
+TEST_CASE_METHOD(
+    RegistryFixture, "a session whose sandbox is gone ends, and no other", "[service][registry]") {
+    for (const char* id : {"a", "b", "c"}) {
+        REQUIRE(add(id, static_cast<std::uint32_t>(registry.list().size())).has_value());
+    }
+    steps.clear();
+    CHECK(registry.remove_lost().empty());
+    CHECK(steps.empty());
+    for (const char* id : {"a", "c"}) {
+        dynamic_cast<FakeManagedSession&>(*registry.find(id)).lost = true;
+    }
+    CHECK(registry.remove_lost() == std::vector<std::string>{"a", "c"});
+    CHECK(
+        steps == Steps{
+                     "a end",
+                     "one leaves a",
+                     "two leaves a",
+                     "a let go",
+                     "c end",
+                     "one leaves c",
+                     "two leaves c",
+                     "c let go"});
+    REQUIRE(registry.list().size() == 1);
+    CHECK(registry.list().front()->id() == "b");
+    CHECK(registry.remove_lost().empty());
+}
+
 TEST_CASE_METHOD(RegistryFixture, "what all sessions pass is counted", "[service][registry]") {
     CHECK(registry.passed_bytes() == 0);
     REQUIRE(add("a", 0).has_value());
