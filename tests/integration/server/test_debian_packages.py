@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import branches
 import pytest
 from checkpoints import checkpoint, roll_back
 from debian_archive import DebianArchive
@@ -176,6 +177,31 @@ def test_a_checkpoint_keeps_what_a_library_of_a_package_has_in_memory(session: S
         "('before', b'hello from a library', 'good morning\\n')"
     )
     assert said_by(session, "greet") == "hello from a library 1000\n"
+
+
+def test_branches_of_a_session_have_them(server: Server) -> None:
+    parent = branches.create(server, environment="deb")
+    parent.execute(
+        "import ctypes\nlib = ctypes.CDLL('libgreet.so.1')\nlib.greeting.restype = ctypes.c_char_p\n"
+        "state = 'parent'"
+    )
+    one = branches.branch(parent, **{"from": checkpoint(parent)["id"]})
+    parent.execute("state = 'later'")
+    child = branches.branch(one)
+    child.execute("state = 'child'")
+    for each, state in ((parent, "later"), (one, "parent"), (child, "child")):
+        assert each.value("state, lib.greeting()") == f"('{state}', b'hello from a library')"
+        assert said_by(each, "greet; say; odd-game; ls /etc/greet /opt") == (
+            "hello from a library 1000\nfancy\nhello from a library 1000\n"
+            "/etc/greet:\ngreet.conf\n\n/opt:\ncellkeep\ngreet\n"
+        )
+        assert "Read-only file system" in said_by(each, "touch /usr/share/greet/words /etc/greet/new")
+    assert child.post("restart").status_code == 200
+    assert child.value("__import__('ctypes').CDLL('libodd.so.1') is not None") == "True"
+    assert parent.delete() == 204
+    assert one.value("lib.greeting()") == "b'hello from a library'"
+    assert said_by(child, "greet") == "hello from a library 1000\n"
+    assert (child.delete(), one.delete()) == (204, 204)
 
 
 def test_forks_of_its_zygote_have_them(server: Server, session: Session) -> None:
