@@ -78,7 +78,9 @@ test('a terminal of JupyterLab is a shell in a session', { timeout: 240_000 }, a
     await until(async () => (await shown(terminal)).includes('written by a cell'), 'the terminal shows the file');
     await until(() => says("print(open('typed.txt').read())", '42'), 'the file is there');
     // Interrupts and the size of the window go in.
-    await page.keyboard.type('sleep 1000\n');
+    // What is typed is shown too: so it is not the word itself. A key that comes before the program runs would be lost.
+    await page.keyboard.type("sh -c 'echo be''gun; exec sleep 1000'\n");
+    await until(async () => (await shown(terminal)).includes('begun'), 'the program runs');
     await page.keyboard.press('Control+c');
     await page.keyboard.type('stty size > size.txt; echo done > interrupted.txt\n');
     await until(() => says("import os; print(os.path.exists('interrupted.txt'))", 'True'), 'it was interrupted');
