@@ -13,6 +13,7 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
+#include "sandbox/cgroup/halted_leaf.hpp"
 #include "sandbox/policy/isolation.hpp"
 #include "sandbox/policy/limits_change.hpp"
 #include "sandbox/policy/policy.hpp"
@@ -204,6 +205,11 @@ class Sandbox {
     /// until then. The others go on. Of a group in whose cgroup are sleepers it begins with
     /// sleepers_moved().
     Status begin_sweep(WorkerGroup group);
+    /// Begins the end of all that is in a group's cgroup. Pid 1 reports the exits of the workers;
+    /// no kGroupSwept follows. Until nothing is left of them, nothing of the group may be started
+    /// but what has the sleepers' cgroup. kUnavailable without a cgroup, and while sleepers are in
+    /// it.
+    Result<HaltedLeaf> halt(WorkerGroup group);
     /// Sleepers are in the cgroup of another group, and are to be moved (move_to_cgroups() in
     /// branch_place.hpp) to the file that sleepers_file() names, or to be killed. Until
     /// sleepers_moved(), what they fork is born in the wrong one.

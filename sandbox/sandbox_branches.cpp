@@ -32,6 +32,14 @@ std::vector<std::string> Sandbox::cgroup_files() const {
     return state_->outer_procs_files();
 }
 
+Result<HaltedLeaf> Sandbox::halt(WorkerGroup group) {
+    if (state_->ending || state_->sleepers_among == group) {
+        return Error(ErrorCode::kUnavailable, "halt: the group cannot be stopped now");
+    }
+    BOOST_OUTCOME_TRY(state_->prepare_kill());
+    return state_->cgroup.halt_group(group);
+}
+
 bool Sandbox::has_stray_sleepers() const {
     return state_->sleepers_among.has_value() && !state_->ending;
 }

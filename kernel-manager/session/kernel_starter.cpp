@@ -2,6 +2,7 @@
 #include "kernel-manager/session/kernel_starter.hpp"
 
 #include "kernel-manager/kernel/process/start_variables.hpp"
+#include "kernel-manager/session/checkpoints/ready_fork_keeper.hpp"
 #include "kernel-manager/session/session_setup.hpp"
 #include "sandbox/policy/policy.hpp"
 
@@ -47,12 +48,18 @@ KernelStarter::KernelStarter(
     sandbox::Sandbox& sandbox,
     const sandbox::Workspace& workspace,
     const SessionSetup& setup,
+    std::function<void()> departed,
     KeepAlive keep_session)
     : io_(io),
       sandbox_(sandbox),
       workspace_(workspace),
       setup_(setup),
-      sleepers_(io, sandbox, setup.cgroup_thread, keep_session),
+      departure_(
+          io,
+          {.halt = [&sandbox] { return sandbox.halt(0); }, .gone = std::move(departed)},
+          keep_session),
+      sleepers_(
+          io, sandbox, setup.cgroup_thread, [this] { return departure_.wait(); }, keep_session),
       starts_(
           io,
           {.begin_start =
@@ -99,6 +106,12 @@ Result<std::unique_ptr<Interpreter>> KernelStarter::go_on(
     BOOST_OUTCOME_TRY(
         auto process, KernelProcess::go_on(io_, std::move(passed), std::move(events)));
     return std::unique_ptr<Interpreter>(std::move(process));
+}
+
+bool KernelStarter::begin_departure(Departure::Halted halted) {
+    // Near its limits the successor could be the one that the kernel kills.
+    return has_room_for_ready_fork(sandbox_.usage(), setup_.options.limits) &&
+           departure_.begin(std::move(halted));
 }
 
 Result<std::shared_ptr<WorkerStart>> KernelStarter::start_other(

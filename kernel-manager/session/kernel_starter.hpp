@@ -10,6 +10,7 @@
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/worker_starts.hpp"
 #include "kernel-manager/limits/limits.hpp"
+#include "kernel-manager/session/checkpoints/departure.hpp"
 #include "kernel-manager/session/checkpoints/sleeper_moves.hpp"
 #include "protocol/support/alarm.hpp"
 #include "protocol/support/result.hpp"
@@ -19,6 +20,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,13 +55,15 @@ struct SessionSetup;
 
 class KernelStarter {
  public:
-    /// Sandbox, workspace and setup stay where they are; the limits may change. keep_session is
-    /// called before each call into what the session owns.
+    /// Sandbox, workspace and setup stay where they are; the limits may change. departed: nothing
+    /// is left of an interpreter that begin_departure() has ended. keep_session is called before
+    /// each call into what the session owns.
     KernelStarter(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,
         const sandbox::Workspace& workspace,
         const SessionSetup& setup,
+        std::function<void()> departed,
         KeepAlive keep_session);
     KernelStarter(const KernelStarter&) = delete;
     KernelStarter& operator=(const KernelStarter&) = delete;
@@ -84,6 +88,16 @@ class KernelStarter {
     bool is_starting() const { return starts_.is_starting(); }
     /// No copy is on its way out of the interpreter's cgroup, or has to go.
     bool are_sleepers_at_rest() const { return sleepers_.is_at_rest(); }
+    /// Ends the interpreter of the session's own language with all that it has started, for one
+    /// that goes on from a copy: Departure::begin(). False, too, if the session has no room for
+    /// both.
+    bool begin_departure(Departure::Halted halted);
+    void end_departure() { departure_.end(); }
+    bool is_departing() const { return departure_.is_under_way(); }
+    /// A process has ended.
+    void note_exit() { departure_.look(); }
+    /// The session has ended: no departure is waited for.
+    void close() { departure_.close(); }
     /// Starts any other process. As WorkerStarts::begin().
     Result<std::shared_ptr<WorkerStart>> start_other(
         sandbox::WorkerSpec spec, WorkerStart::Done done);
@@ -102,6 +116,7 @@ class KernelStarter {
     sandbox::Sandbox& sandbox_;
     const sandbox::Workspace& workspace_;
     const SessionSetup& setup_;
+    Departure departure_;
     SleeperMoves sleepers_;
     WorkerStarts starts_;
 };

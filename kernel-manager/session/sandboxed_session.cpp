@@ -35,10 +35,11 @@ SandboxedSession::SandboxedSession(
       usage_(usage_counters(), account_, session_limits(), kernel_log().line),
       usage_report_(steady_clock::now()),
       life_(io, setup_.options, life_hooks(), keep_alive()),
-      starter_(io, sandbox_, workspace_, setup_, keep_alive()),
+      starter_(
+          io, sandbox_, workspace_, setup_, [this] { on_departed(); }, keep_alive()),
       kernels_(setup_, kernels_hooks()),
       executions_(io, setup_, kernels_, account_, tools_, [this] { touch(); }),
-      checkpoints_(io, checkpoint_hooks(), checkpoint_places(), keep_alive()),
+      checkpoints_(io, checkpoint_hooks(), find_places(setup_, workspace_), keep_alive()),
       branches_(
           io, {setup_, sandbox_, checkpoints_}, [this] { return settle(); }, keep_alive()),
       commands_(io, command_hooks(), keep_alive()),
@@ -111,12 +112,6 @@ boost::asio::awaitable<Status> SandboxedSession::launch() {
         co_return Error(ErrorCode::kConflict, "branch: the session has ended");
     }
     co_return kernels_.main().launch_from(std::move(woken), branches_.describe_origin());
-}
-
-boost::asio::awaitable<void> SandboxedSession::settle() {
-    const auto self = shared_from_this();
-    touch();
-    co_await auto_checkpoints_.wait();
 }
 
 boost::asio::awaitable<Status> SandboxedSession::adopt(
@@ -380,6 +375,7 @@ void SandboxedSession::end_conversation(const Death& reason) {
         setup_.proxy->close();
     }
     kernels_.close();
+    starter_.close();
     auto_checkpoints_.stop();
     checkpoints_.close();
     commands_.close();

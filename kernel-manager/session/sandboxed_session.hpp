@@ -209,7 +209,6 @@ class SandboxedSession final : public ManagedSession,
     UsageMeter::Source usage_counters();
     SessionKernels::Hooks kernels_hooks();
     SessionCheckpoints::Hooks checkpoint_hooks();
-    KeptCheckpoints::Places checkpoint_places() const;
     process::CommandTable::Hooks command_hooks();
     AutoCheckpointer::Hooks auto_checkpoint_hooks();
     SandboxWatch::Listener watch_listener();
@@ -222,6 +221,13 @@ class SandboxedSession final : public ManagedSession,
         touch();
         freezer_.wake();
         freezer_.note_use();
+    }
+    /// The interpreter that goes on from a checkpoint is alone now.
+    void on_departed() {
+        if (!closed_) {
+            kernels_.main().dispatch();
+            life_.review_if_kept();
+        }
     }
 
     boost::asio::io_context& io_;

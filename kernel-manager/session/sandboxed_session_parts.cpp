@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +89,11 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
             const auto peak = sandbox_.memory_peak();
             return peak.has_value() ? std::optional(peak.value()) : std::nullopt;
         },
-        .wake = [this] { freezer_.wake(); }};
+        .wake = [this] { freezer_.wake(); },
+        .halt =
+            [this, group](Departure::Halted halted) {
+                return group == 0 && starter_.begin_departure(std::move(halted));
+            }};
 }
 
 SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup group) {
@@ -111,7 +114,11 @@ SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup grou
                 auto_checkpoints_.review();
                 life_.review_if_kept();
             },
-        .postpones_requests = [this, group] { return group == 0 && auto_checkpoints_.is_due(); },
+        .postpones_requests =
+            [this, group] {
+                // What an interpreter has locked is free when nothing is left of it.
+                return group == 0 && (auto_checkpoints_.is_due() || starter_.is_departing());
+            },
         .note_run =
             [this, group](std::chrono::steady_clock::duration took) {
                 if (group == 0) {
@@ -192,26 +199,7 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
         .hold = [this] { kernels_.main().hold(); },
         .release = [this] { kernels_.main().release(); },
         .begun = [this] { return kernels_.main().begun(); },
-        .newest_execution = [this]() -> std::optional<std::string> {
-            const auto executions = executions_.list();
-            const auto newest =
-                std::find_if(executions.rbegin(), executions.rend(), [](const auto& execution) {
-                    return execution->phase() != ExecutionPhase::kQueued;
-                });
-            return newest == executions.rend() ? std::nullopt : std::optional((*newest)->id());
-        }};
-}
-
-KeptCheckpoints::Places SandboxedSession::checkpoint_places() const {
-    std::set<std::string> mounted;
-    for (const auto& [path, name] : setup_.mounted) {
-        mounted.insert(path);
-    }
-    return {
-        .workspace = workspace_,
-        .mounted = std::move(mounted),
-        .work_thread = setup_.work_thread,
-        .space = setup_.blob_space};
+        .newest_execution = [this] { return executions_.find_newest(); }};
 }
 
 process::CommandTable::Hooks SandboxedSession::command_hooks() {
@@ -275,6 +263,7 @@ SandboxWatch::Listener SandboxedSession::watch_listener() {
                     kernel->on_worker_exit(exit);
                 }
                 checkpoints_.on_worker_exit(exit);
+                starter_.note_exit();
                 commands_.on_worker_exit(exit);
             },
         .on_swept = [this] { kernels_.on_swept(); },
@@ -311,6 +300,7 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 bool SandboxedSession::is_at_work() const {
     return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
            checkpoints_.is_getting_ready() || auto_checkpoints_.is_due() ||
+           starter_.is_departing() ||
            // Its pid 1 answers for interpreters that came from here.
            branches_.any() || ports_.awaited() > 0 ||
            // What the other side of a connection says next is unknown here.
@@ -343,6 +333,12 @@ IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
             [this](const Error& error) {
                 setup_.log("session " + setup_.id + " is not frozen: " + error.message());
             }};
+}
+
+boost::asio::awaitable<void> SandboxedSession::settle() {
+    const auto self = shared_from_this();
+    touch();
+    co_await auto_checkpoints_.wait();
 }
 
 boost::asio::awaitable<Result<checkpoint::CheckpointMade>> SandboxedSession::make_checkpoint(

@@ -7,6 +7,7 @@
 #include "protocol/sha256.hpp"
 #include "protocol/support/syscall.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -207,6 +208,14 @@ void SessionExecutions::start(const Accepted& accepted) {
     if (execution.phase() == ExecutionPhase::kQueued) {
         execution.mark_queued();
     }
+}
+
+std::optional<std::string> SessionExecutions::find_newest() const {
+    const auto all = list();
+    const auto newest = std::find_if(all.rbegin(), all.rend(), [](const auto& execution) {
+        return execution->phase() != ExecutionPhase::kQueued;
+    });
+    return newest == all.rend() ? std::nullopt : std::optional((*newest)->id());
 }
 
 std::vector<std::string> SessionExecutions::begun_since(

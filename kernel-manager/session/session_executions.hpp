@@ -47,6 +47,8 @@ class SessionExecutions {
         std::vector<ExecutionRequest> requests);
     std::shared_ptr<Execution> find(const std::string& id) const { return book_.find(id); }
     std::vector<std::shared_ptr<Execution>> list() const { return book_.list(); }
+    /// The id of the newest that has begun.
+    std::optional<std::string> find_newest() const;
     /// The ids of those of a language that have begun after one, in their order, at most
     /// kUndoneNamedMax; without one, all.
     std::vector<std::string> begun_since(

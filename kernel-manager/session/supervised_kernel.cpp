@@ -108,7 +108,7 @@ boost::asio::awaitable<Status> SupervisedKernel::go_back(WokenProcess woken, std
     const auto session = keep_session_();
     revival_.reset();
     next_ = Next{std::move(woken), "rolled_back", std::move(text)};
-    Status done = co_await process_.restart();
+    Status done = co_await process_.replace();
     next_.reset();
     co_return done;
 }

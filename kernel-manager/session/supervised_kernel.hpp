@@ -109,6 +109,8 @@ class SupervisedKernel {
         std::function<std::optional<std::uint64_t>()> memory_peak;
         /// Thaws what is inside, before anything is asked of it.
         std::function<void()> wake;
+        /// ProcessSupervisor::Sandbox::halt.
+        std::function<bool(std::function<void(bool)>)> halt = nullptr;
     };
 
     /// What its session may use, and has used. All stays where it is and may change.

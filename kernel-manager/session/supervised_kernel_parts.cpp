@@ -29,7 +29,8 @@ ProcessSupervisor::Sandbox SupervisedKernel::process_sandbox(UsageMeter& usage) 
         .postpones_launch = [this] { return sandbox_.postpones_launch() || begin_revival(); },
         .goes_on = [this] { return revival_.has_value(); },
         .wake = sandbox_.wake,
-        .oom_kills = [&usage] { return usage.counters().oom_kills; }};
+        .oom_kills = [&usage] { return usage.counters().oom_kills; },
+        .halt = sandbox_.halt};
 }
 
 ProcessSupervisor::Listener SupervisedKernel::process_listener() {

@@ -72,6 +72,7 @@ class SessionCgroup {
     }
     UniqueFd open_group_events(WorkerGroup group) const { return workers_.open_events(group); }
     Status kill_group(WorkerGroup group) { return workers_.kill(group); }
+    Result<HaltedLeaf> halt_group(WorkerGroup group) const { return workers_.halt(group); }
     Result<std::chrono::microseconds> group_cpu_time(WorkerGroup group) const {
         return workers_.cpu_time(group);
     }

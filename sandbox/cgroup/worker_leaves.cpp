@@ -102,6 +102,14 @@ Status WorkerLeaves::kill(WorkerGroup group) {
     return leaf == nullptr ? Status(ok()) : write_control_file(leaf->path + "/cgroup.kill", "1");
 }
 
+Result<HaltedLeaf> WorkerLeaves::halt(WorkerGroup group) const {
+    const Leaf* leaf = find(group);
+    if (leaf == nullptr) {
+        return Error(ErrorCode::kUnavailable, "halt: the group has no cgroup of its own");
+    }
+    return HaltedLeaf::begin(leaf->path);
+}
+
 Status WorkerLeaves::kill_all() {
     Status killed = ok();
     for (const auto& [group, leaf] : leaves_) {

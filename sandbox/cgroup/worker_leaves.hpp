@@ -10,6 +10,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
 #include "sandbox/cgroup/cpu_time.hpp"
+#include "sandbox/cgroup/halted_leaf.hpp"
 #include "sandbox/cgroup/session_directories.hpp"
 #include "sandbox/shared/worker_group.hpp"
 
@@ -49,6 +50,8 @@ class WorkerLeaves {
     UniqueFd open_events(WorkerGroup group) const;
     /// SIGKILL to every process of a group's leaf; nothing if it has none.
     Status kill(WorkerGroup group);
+    /// Of a group's leaf. kUnavailable if it has none.
+    Result<HaltedLeaf> halt(WorkerGroup group) const;
     /// SIGKILL to every process of all leaves. The first error, after all have been tried.
     Status kill_all();
     /// kUnavailable if the group has no leaf, kSystem if its counter cannot be read.

@@ -47,7 +47,12 @@ struct Fixture {
     boost::asio::io_context io{1};
     Sandbox sandbox = make_sandbox();
     std::shared_ptr<WorkThread> thread = std::make_shared<WorkThread>();
-    SleeperMoves moves{io, sandbox, thread, [] { return std::make_shared<int>(); }};
+    SleeperMoves moves{
+        io,
+        sandbox,
+        thread,
+        []() -> boost::asio::awaitable<void> { co_return; },
+        [] { return std::make_shared<int>(); }};
 
     sandbox::Worker add() {
         const Family family = start_family(sandbox);

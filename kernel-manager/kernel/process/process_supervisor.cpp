@@ -3,7 +3,6 @@
 
 #include "protocol/limits.hpp"
 
-#include <csignal>
 #include <utility>
 
 namespace cellkeep::session {
@@ -201,14 +200,9 @@ void ProcessSupervisor::prove_end(ClaimedEnd::Step step) {
 // --- its end
 
 void ProcessSupervisor::kill(const Death& why) {
-    if (!process_ || !end_.kill(why)) {
-        return;
+    if (process_ && end_.kill(why) && !halting_) {
+        send_kill();
     }
-    sandbox_.wake();  // what stands still does not die, and pid 1 could not say so
-    // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
-    // ended already: then that is on its way.
-    (void)process_->send_signal(SIGKILL);
-    await_end();
 }
 
 void ProcessSupervisor::begin_restart() {
@@ -237,14 +231,9 @@ bool ProcessSupervisor::is_of(sandbox::WorkerId worker) const {
 void ProcessSupervisor::on_exit(const sandbox::WorkerExit& exit, Cut cut) {
     end_.on_exit(exit, sandbox_.oom_kills(), cut);
     start_alarm_.cancel();
-    // What the interpreter left running goes first: it holds the same link and could talk for ever.
-    // How long that takes is up to the guest, so no call waits here.
-    sandbox_.wake();  // the sweep thaws
-    if (sandbox_.begin_sweep().has_error()) {
-        on_swept();  // the next start says what is wrong
-        return;
+    if (!halting_) {
+        sweep();
     }
-    await_end();
 }
 
 void ProcessSupervisor::await_end() {
@@ -291,7 +280,7 @@ void ProcessSupervisor::give_up_on_end() {
 }
 
 void ProcessSupervisor::on_swept() {
-    if (!end_.is_ended() || !process_) {
+    if (!end_.is_ended() || !process_ || halting_) {
         return;  // of a sweep whose end no process waits for any more
     }
     drain();
@@ -313,6 +302,7 @@ void ProcessSupervisor::end(const Death& reason) {
 void ProcessSupervisor::lose(const Death& death) {
     const auto owner = keep_alive_();  // an answer may let go of the session
     process_.reset();
+    halting_ = false;
     claimed_end_.settle();
     ProcessEnd::Settled settled = end_.complete();
     std::optional<Message> parent = std::move(settled.informed);

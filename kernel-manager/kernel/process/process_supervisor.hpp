@@ -77,6 +77,11 @@ class ProcessSupervisor {
         std::function<void()> wake;
         /// The sandbox's count of OOM kills.
         std::function<std::uint64_t()> oom_kills;
+        /// Stops the process with all that it has started, and kills them. Returns false if that
+        /// cannot be done; otherwise the call says later whether it was: then the next process may
+        /// start, although Linux has not taken them apart yet. Until the call nothing may start.
+        /// May be empty.
+        std::function<bool(std::function<void(bool)>)> halt = nullptr;
     };
 
     /// A process is gone.
@@ -174,6 +179,9 @@ class ProcessSupervisor {
     void begin_restart();
     /// begin_restart(), and until the fresh process has answered.
     boost::asio::awaitable<Status> restart();
+    /// As restart(), with a next process that does not wait for the end of this one, but only for
+    /// its last instruction, where that can be had (Sandbox::halt).
+    boost::asio::awaitable<Status> replace();
     /// Sends SIGKILL unless the process has ended; the first reason stays.
     void kill(const Death& why);
     /// Returns whether this is the present process, and its exit is news.
@@ -266,6 +274,10 @@ class ProcessSupervisor {
     Interpreter::Events events();
     void launch_under(const protocol::Message* parent);
     void on_ready(const protocol::Message& kernel_info);
+    void begin_replacement();
+    void on_halted(std::uint64_t life, bool halted);
+    void send_kill();
+    void sweep();
     void prove_end(ClaimedEnd::Step step);
     void on_text(OutputStream stream, std::string_view text);
     void await_end();
@@ -298,6 +310,7 @@ class ProcessSupervisor {
     std::optional<protocol::Message> launch_parent_;  // of a start that may yet fail
     bool dead_ = false;  // it has been lost, and the next one is not on its way
     bool draining_ = false;
+    bool halting_ = false;  // Sandbox::halt has not called yet
     bool closed_ = false;
 
     KernelHandshake handshake_;

@@ -1,11 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel's process on its way from one program in the server's process to another.
+// How a kernel's process makes way for another one, and how it passes to another program in the
+// server's process.
 #include "kernel-manager/kernel/process/process_supervisor.hpp"
 
+#include <csignal>
 #include <utility>
 
 namespace cellkeep::session {
+
+// --- for another process
+
+void ProcessSupervisor::send_kill() {
+    sandbox_.wake();  // what stands still does not die, and pid 1 could not say so
+    // The interpreter alone; what it started is swept when its exit is reported. Fails if it has
+    // ended already: then that is on its way.
+    (void)process_->send_signal(SIGKILL);
+    await_end();
+}
+
+void ProcessSupervisor::sweep() {
+    // What the interpreter left running goes first: it holds the same link and could talk for ever.
+    // How long that takes is up to the guest, so no call waits here.
+    sandbox_.wake();  // the sweep thaws
+    if (sandbox_.begin_sweep().has_error()) {
+        on_swept();  // the next start says what is wrong
+        return;
+    }
+    await_end();
+}
+
+boost::asio::awaitable<Status> ProcessSupervisor::replace() {
+    const auto owner = keep_alive_();
+    auto replaced = handshake_.wait_restarted();  // before what may settle it at once
+    begin_replacement();
+    co_return co_await std::move(replaced);
+}
+
+void ProcessSupervisor::begin_replacement() {
+    // What an answer to a running request needs is known when the exit has been reported.
+    const bool rests = process_ && takes_requests() && listener_.running() == nullptr;
+    if (!rests || !sandbox_.halt) {
+        begin_restart();
+        return;
+    }
+    const Death replaced{Death::Kind::kRequested, 0};
+    restart_policy_.forget_deaths();
+    (void)end_.kill(replaced);  // it has not ended
+    sandbox_.wake();            // what stands still does not stop
+    halting_ = true;
+    const auto call = [this, life = life_](bool halted) {
+        if (const auto owner = keep_alive_()) {
+            on_halted(life, halted);
+        }
+    };
+    if (!sandbox_.halt(call)) {
+        on_halted(life_, false);
+    }
+    listener_.fail_waiting(replaced, describe_end(replaced, Aftermath::kRestarted));
+}
+
+void ProcessSupervisor::on_halted(std::uint64_t life, bool halted) {
+    if (life != life_ || !halting_) {
+        return;  // of a process that is lost
+    }
+    halting_ = false;
+    if (halted) {
+        drain();
+        if (process_ && !closed_) {
+            lose(end_.reason());
+        }
+    } else if (end_.is_ended()) {
+        sweep();
+    } else {
+        send_kill();
+    }
+}
+
+// --- to another program
 
 bool ProcessSupervisor::is_at_rest() const {
     return is_left_dead() || is_live_at_rest();

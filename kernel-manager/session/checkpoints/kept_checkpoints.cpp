@@ -2,6 +2,7 @@
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
 
 #include "kernel-manager/checkpoint/private_memory.hpp"
+#include "kernel-manager/session/session_setup.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/support/run_elsewhere.hpp"
 #include "protocol/support/unique_fd.hpp"
@@ -37,6 +38,19 @@ checkpoint::FilesSummary summarize(const checkpoint::Manifest& manifest) {
 }
 
 }  // namespace
+
+KeptCheckpoints::Places find_places(
+    const SessionSetup& setup, const sandbox::Workspace& workspace) {
+    std::set<std::string> mounted;
+    for (const auto& [path, name] : setup.mounted) {
+        mounted.insert(path);
+    }
+    return {
+        .workspace = workspace,
+        .mounted = std::move(mounted),
+        .work_thread = setup.work_thread,
+        .space = setup.blob_space};
+}
 
 KeptCheckpoints::KeptCheckpoints(boost::asio::io_context& io, Places places)
     : io_(io),

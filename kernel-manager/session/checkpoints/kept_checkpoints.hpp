@@ -57,6 +57,8 @@ struct PassedCheckpoints {
     std::shared_ptr<const checkpoint::Manifest> merge_base;
 };
 
+struct SessionSetup;
+
 class KeptCheckpoints {
  public:
     using Files = checkpoint::FileKeeper::Kept;
@@ -149,5 +151,8 @@ class KeptCheckpoints {
     std::vector<Files> forgotten_;        // while pinned
     bool pinned_ = false;
 };
+
+/// Of a session with this workspace.
+KeptCheckpoints::Places find_places(const SessionSetup& setup, const sandbox::Workspace& workspace);
 
 }  // namespace cellkeep::session

@@ -25,6 +25,7 @@ class SessionCheckpoints::Work {
     ~Work() {
         owner_.working_ = false;
         owner_.kept_.unpin();
+        owner_.hooks_.starter.end_departure();
         if (held_) {
             owner_.hooks_.release();
         }

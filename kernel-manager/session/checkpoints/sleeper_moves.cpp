@@ -41,10 +41,12 @@ SleeperMoves::SleeperMoves(
     boost::asio::io_context& io,
     sandbox::Sandbox& sandbox,
     std::shared_ptr<WorkThread> thread,
+    std::function<boost::asio::awaitable<void>()> wait_empty,
     KeepAlive keep_session)
     : io_(io),
       sandbox_(sandbox),
       thread_(std::move(thread)),
+      wait_empty_(std::move(wait_empty)),
       keep_session_(std::move(keep_session)) {}
 
 void SleeperMoves::add(const UniqueFd& pidfd) {
@@ -69,6 +71,8 @@ void SleeperMoves::begin() {
 
 boost::asio::awaitable<void> SleeperMoves::move_all() {
     const auto session = keep_session_();
+    // The end of an interpreter that was there is seen by its cgroup.
+    co_await wait_empty_();
     // A copy that stays behind would be killed with the interpreter, and what goes on from it, too.
     do {
         added_ = false;

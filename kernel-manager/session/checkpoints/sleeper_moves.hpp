@@ -14,6 +14,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,11 +22,13 @@ namespace cellkeep::session {
 
 class SleeperMoves {
  public:
-    /// The sandbox stays where it is.
+    /// The sandbox stays where it is. wait_empty: until nobody else is left in the cgroup that they
+    /// are moved to.
     SleeperMoves(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,
         std::shared_ptr<WorkThread> thread,
+        std::function<boost::asio::awaitable<void>()> wait_empty,
         KeepAlive keep_session);
     SleeperMoves(const SleeperMoves&) = delete;
     SleeperMoves& operator=(const SleeperMoves&) = delete;
@@ -48,6 +51,7 @@ class SleeperMoves {
     boost::asio::io_context& io_;
     sandbox::Sandbox& sandbox_;
     const std::shared_ptr<WorkThread> thread_;
+    const std::function<boost::asio::awaitable<void>()> wait_empty_;
     const KeepAlive keep_session_;
     Sleepers sleepers_;
     bool added_ = false;                        // since the last move began

@@ -71,6 +71,8 @@ struct SupervisorFixture {
     int sweeps = 0;
     bool postpones = false;
     std::uint64_t oom_kills = 0;
+    bool halts = false;
+    std::vector<std::function<void(bool)>> halted;
     bool goes_on = false;
     Calls calls;
     std::optional<protocol::Message> running;
@@ -88,7 +90,14 @@ struct SupervisorFixture {
             .postpones_launch = [this] { return postpones; },
             .goes_on = [this] { return goes_on; },
             .wake = [] {},
-            .oom_kills = [this] { return oom_kills; }};
+            .oom_kills = [this] { return oom_kills; },
+            .halt =
+                [this](std::function<void(bool)> done) {
+                    if (halts) {
+                        halted.push_back(std::move(done));
+                    }
+                    return halts;
+                }};
     }
 
     ProcessSupervisor::Listener listener() {

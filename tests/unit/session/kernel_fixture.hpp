@@ -102,6 +102,8 @@ struct KernelFixture {
     std::vector<pid_t> taken_over;
     bool postpones = false;
     bool postpones_requests = false;
+    bool halts = false;
+    std::function<void(bool)> halted;
     int runs = 0;
     std::optional<RestoredState> revival;  // of the next death
     std::vector<std::string> revived;      // what the session was asked to go on from
@@ -137,7 +139,12 @@ struct KernelFixture {
             .take_denials = [this] { ++denials_taken; },
             .restart_memory_peak = [] { return false; },
             .memory_peak = [] { return std::optional<std::uint64_t>(); },
-            .wake = [] {}};
+            .wake = [] {},
+            .halt =
+                [this](std::function<void(bool)> done) {
+                    halted = std::move(done);
+                    return halts;
+                }};
     }
     SupervisedKernel::Owner owner_hooks() {
         return {

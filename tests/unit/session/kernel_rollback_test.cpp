@@ -93,6 +93,40 @@ TEST_CASE("a kernel goes on in another process", "[session][kernel]") {
     CHECK(fixture.taken_over.size() == 1);
 }
 
+TEST_CASE(
+    "a kernel goes on in another process before the one that it leaves is gone",
+    "[session][kernel]") {
+    KernelFixture fixture;
+    fixture.launch_ready();
+    fixture.halts = true;
+    std::optional<Status> done;
+    fixture.wait(fixture.kernel.go_back({77, {}}, "Back."), done);
+    CHECK(fixture.process().signals.empty());
+    CHECK(fixture.taken_over.empty());
+    const auto exit = fixture.starts.exit(0);
+    fixture.postpones_requests = true;  // until it is gone
+    fixture.halted(true);
+    CHECK(fixture.taken_over == std::vector<pid_t>{77});
+    fixture.process().answer_info({{"status", "ok"}}, "woken");
+    fixture.poll();
+    REQUIRE(done.has_value());
+    CHECK(done->has_value());
+    CHECK(fixture.kernel.restarts() == 1);
+    CHECK(fixture.kernel.state() == KernelState::kIdle);
+    CHECK(fixture.seen.take() == Names{"starting", "idle"});
+    const std::size_t before = fixture.process().sent.size();
+    const Message request = fixture.submit();
+    fixture.kernel.on_worker_exit(exit);
+    fixture.kernel.on_swept();
+    CHECK(fixture.process().sent.size() == before);
+    CHECK(fixture.kernel.state() == KernelState::kIdle);
+    fixture.postpones_requests = false;
+    fixture.kernel.dispatch();
+    CHECK(fixture.process().sent.size() == before + 1);
+    fixture.complete(request);
+    CHECK(fixture.orders.size() == 1);
+}
+
 TEST_CASE("after a death a kernel goes on from a checkpoint", "[session][kernel]") {
     KernelFixture fixture;
     fixture.launch_ready();

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ends all processes of a leaf together: first none of them runs any more, then all are killed.
+// Linux takes some milliseconds to take a process apart, its memory first and its files last.
+// What has to come after the last instruction of such a process need not wait for that. Not
+// thread-safe.
+#pragma once
+
+#include "protocol/support/result.hpp"
+#include "protocol/support/unique_fd.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace cellkeep::sandbox {
+
+class HaltedLeaf {
+ public:
+    /// From now on processes of the leaf stop, each at the end of the system call that it is in.
+    /// An error: they go on.
+    static Result<HaltedLeaf> begin(const std::string& path);
+    HaltedLeaf(HaltedLeaf&&) = default;
+    HaltedLeaf& operator=(HaltedLeaf&&) = delete;
+    /// What has not been killed goes on; after seal() it is killed.
+    ~HaltedLeaf();
+
+    /// Has an exceptional condition (POLLPRI) when what the next two say may have changed since
+    /// they were asked.
+    int events_fd() const { return events_.get(); }
+    /// All have stopped: none runs code or is in a system call, until it is killed or goes on.
+    bool is_still() const { return says("frozen 1"); }
+    /// There is none.
+    bool is_empty() const { return says("populated 0"); }
+    /// They stand still, and no instruction of theirs is to follow.
+    void seal() { sealed_ = true; }
+    /// SIGKILL to all. Of those that stand still no instruction follows.
+    Status kill();
+
+ private:
+    HaltedLeaf(UniqueFd freeze, UniqueFd kill, UniqueFd events);
+    bool says(std::string_view what) const;
+
+    UniqueFd freeze_;  // invalid when nothing is held any more
+    UniqueFd kill_;
+    UniqueFd events_;
+    bool sealed_ = false;
+};
+
+}  // namespace cellkeep::sandbox

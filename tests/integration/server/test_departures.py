@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rollback answers before Linux has taken the interpreter apart that is left. Nothing of that shows:
+it writes no more, answers nobody, and what it had locked is free for the next execution."""
+
+import time
+
+import pytest
+
+from checkpoints import PATIENCE_SECONDS, checkpoint, roll_back, run
+from harness import Session, wait_until
+
+pytestmark = pytest.mark.both_modes
+
+ROUNDS = 4
+
+# Memory in small pages takes long to take apart.
+FILL = "import mmap\nheap = mmap.mmap(-1, 300 << 20); heap.madvise(mmap.MADV_NOHUGEPAGE)\n" + (
+    "for at in range(0, len(heap), 4096): heap[at] = 1\n"
+)
+
+# Both a thread of the interpreter's and a child of it.
+WRITE_ON = """
+import os, threading
+def write_on(name):
+    file = open(name, 'r+b', buffering=0)
+    number = 0
+    while True:
+        number += 1
+        file.seek(0); file.write(b'%020d' % number)
+if os.fork() == 0:
+    os.closerange(0, 1024)
+    write_on('child.txt')
+threading.Thread(target=write_on, args=('thread.txt',), daemon=True).start()
+"""
+
+
+def texts(session: Session) -> list[str]:
+    return [session.server.get(f"{session.path}/files/{name}").text for name in ("child.txt", "thread.txt")]
+
+
+def test_what_is_left_writes_no_more(session: Session) -> None:
+    run(session, "for name in ('child.txt', 'thread.txt'): open(name, 'w').write('before')")
+    made = checkpoint(session)
+    for _ in range(ROUNDS):
+        run(session, WRITE_ON)
+        wait_until(lambda: "before" not in texts(session), PATIENCE_SECONDS, "both write")
+        back = roll_back(session, made, discard=True)
+        assert back["files"]["written"] == 2, back
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            assert texts(session) == ["before", "before"]
+
+
+def test_what_is_left_has_let_go_of_its_locks_when_the_next_execution_begins(session: Session) -> None:
+    run(session, "open('lock', 'w').close()")
+    made = checkpoint(session)
+    take = "import fcntl\nfile = open('lock', 'r+'); fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    for _ in range(ROUNDS):
+        run(session, FILL + take)
+        roll_back(session, made, discard=True)
+        run(session, take)
+        roll_back(session, made, discard=True)
+
+
+def test_what_is_left_has_let_go_of_its_port_when_the_next_execution_begins(session: Session) -> None:
+    made = checkpoint(session)
+    listen = "import socket\nserver = socket.create_server(('127.0.0.1', 8800))"
+    for _ in range(ROUNDS):
+        run(session, FILL + listen)
+        roll_back(session, made, discard=True)
+        run(session, listen)
+        roll_back(session, made, discard=True)
+
+
+def test_all_that_can_follow_a_rollback_at_once(session: Session) -> None:
+    run(session, "x = 'kept'")
+    made = checkpoint(session)
+    for number in range(ROUNDS):
+        run(session, FILL + f"x = {number}")
+        roll_back(session, made, discard=True)
+        again = checkpoint(session)
+        assert again["id"] == made["id"], again
+        run(session, FILL)
+        roll_back(session, made, discard=True)
+        assert session.post("restart").status_code == 200
+        roll_back(session, made, discard=True)
+        roll_back(session, made)
+        assert session.value("x") == "'kept'"
+
+
+def test_a_session_ends_while_its_interpreter_departs(session: Session) -> None:
+    made = checkpoint(session)
+    run(session, FILL)
+    roll_back(session, made, discard=True)
+    assert session.delete() == 204
