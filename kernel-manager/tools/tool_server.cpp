@@ -214,8 +214,8 @@ asio::awaitable<Status> ToolServer::initialise() {
         {"clientInfo", {{"name", "cellkeep"}, {"version", "1"}}}};
     BOOST_OUTCOME_CO_TRY(const json result, co_await ask("initialize", std::move(params)));
     const auto agreed = result.find("protocolVersion");
-    if (agreed == result.end() ||
-        std::find(kSessionRevisions.begin(), kSessionRevisions.end(), *agreed) ==
+    if (agreed == result.end() || !agreed->is_string() ||
+        std::find(kSessionRevisions.begin(), kSessionRevisions.end(), agreed->get<std::string>()) ==
             kSessionRevisions.end()) {
         co_return Error(ErrorCode::kProtocol, "it speaks no revision that is known here");
     }

@@ -42,6 +42,7 @@ inline StringContainsMatcher Contains(const std::string& part) {
 
 using Matchers::Contains;
 using Matchers::EndsWith;
+using Matchers::Matches;
 using Matchers::StartsWith;
 
 }  // namespace Catch
