@@ -87,10 +87,11 @@ Status read_debian(const nlohmann::json& json, DebianRecord& debian) {
     debian.release = release.get<std::string>();
     // Records of versions that did not note it have none.
     const auto beside = found->value("image_packages", nlohmann::json(""));
-    if (!beside.is_string() || (beside != "" && !image::is_digest(beside.get<std::string>()))) {
+    const auto* const digest = beside.get_ptr<const std::string*>();
+    if (digest == nullptr || (!digest->empty() && !image::is_digest(*digest))) {
         return bad("debian is of another kind");
     }
-    debian.image_packages = beside.get<std::string>();
+    debian.image_packages = *digest;
     return ok();
 }
 

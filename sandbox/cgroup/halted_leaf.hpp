@@ -19,6 +19,8 @@ class HaltedLeaf {
     /// From now on processes of the leaf stop, each at the end of the system call that it is in.
     /// An error: they go on.
     static Result<HaltedLeaf> begin(const std::string& path);
+    HaltedLeaf(const HaltedLeaf&) = delete;
+    HaltedLeaf& operator=(const HaltedLeaf&) = delete;
     HaltedLeaf(HaltedLeaf&&) = default;
     HaltedLeaf& operator=(HaltedLeaf&&) = delete;
     /// What has not been killed goes on; after seal() it is killed.
