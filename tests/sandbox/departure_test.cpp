@@ -84,7 +84,7 @@ TEST_CASE("what departs has stopped before it has ended, with all that it has st
     CHECK(ended.kind == sandbox::SandboxEvent::Kind::kWorkerExited);
     CHECK(ended.worker.id == family.parent);
     check_empty(f.sandbox);
-    // The cgroup holds nobody who comes later.
+    // The cgroup is thawed: a process that comes later runs.
     CHECK(run_python(f.sandbox, "print('new')").out == "new\n");
     require_ok(f.sandbox.destroy());
 }

@@ -24,7 +24,7 @@ namespace cellkeep::session {
 
 /// What does not stop in this time is killed and waited for. It would mostly not end sooner.
 inline constexpr std::chrono::milliseconds kHaltPatience{50};
-/// What has stopped is killed after this time if nobody has asked for it.
+/// What has stopped is killed after this time, unless end() was called before.
 inline constexpr std::chrono::seconds kStillPatience{1};
 
 class Departure {
@@ -55,7 +55,7 @@ class Departure {
     void look();
     /// Until none is.
     boost::asio::awaitable<void> wait();
-    /// The session has ended: nobody is called any more.
+    /// The session has ended: neither Halted nor Hooks::gone is called any more.
     void close();
 
  private:

@@ -22,8 +22,8 @@ namespace cellkeep::session {
 
 class SleeperMoves {
  public:
-    /// The sandbox stays where it is. wait_empty: until nobody else is left in the cgroup that they
-    /// are moved to.
+    /// The sandbox stays where it is. wait_empty ends when no process of an interpreter that was
+    /// left is in the cgroup that the copies are moved to.
     SleeperMoves(
         boost::asio::io_context& io,
         sandbox::Sandbox& sandbox,

@@ -204,7 +204,7 @@ TEST_CASE("a build that fails leaves nothing", "[image][store]") {
     CHECK_FALSE(is_there(fixture, recipe));
 }
 
-TEST_CASE("who looks into a store leaves nothing there", "[image][store]") {
+TEST_CASE("a look into an empty store leaves no file there", "[image][store]") {
     ImageFixture fixture;
     CHECK(fixture.store.list().value().empty());
     CHECK(fs::is_empty(fixture.store_path));

@@ -38,7 +38,7 @@ TEST_CASE("a process is replaced when it has stopped", "[session][process]") {
         Calls{"last words", "+died", "lost: requested, restarts", "+restart", "started"});
     CHECK(left->gone);
     CHECK(fixture.sweeps == 0);
-    // Its end comes later, and is nobody's.
+    // The exit of the old process comes later, and the new one is not touched by it.
     CHECK_FALSE(fixture.supervisor.is_of(exit.id));
     left->events.on_text(OutputStream::kStdout, "too late");
     fixture.halted[0](true);

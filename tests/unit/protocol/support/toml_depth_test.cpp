@@ -88,7 +88,7 @@ TEST_CASE("dots and brackets of values and comments are none of a key", "[suppor
     CHECK_FALSE(is_too_deep(""));
 }
 
-TEST_CASE("where a text is too deep is told by its line", "[support][toml]") {
+TEST_CASE("the error names the line in which a text is too deep", "[support][toml]") {
     const Status key = check_toml_depth("a = 1\n\n" + key_of(kPartsOver) + " = 1\n");
     REQUIRE(key.has_error());
     CHECK(key.error().message() == "line 3: a key has more than 32 parts");
