@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import re
 import socket
 import subprocess
 import threading
@@ -16,7 +15,7 @@ import requests
 from channels_client import ChannelsClient
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, words_of
+from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, links_of, news, words_of
 
 pytestmark = pytest.mark.both_modes
 
@@ -33,17 +32,6 @@ def program_is_there(place: Place) -> Iterator[None]:
     place.put_program()
 
 
-def links_of(pid: int) -> list[str]:
-    """What a process has open, as far as it does not change meanwhile."""
-    links = []
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            links.append(os.readlink(fd))
-        except FileNotFoundError:
-            continue
-    return links
-
-
 def test_an_idle_server_is_replaced_in_its_own_process(server: Server) -> None:
     before = server.record
     Asked(server).wait_until_served()
@@ -56,18 +44,14 @@ def test_an_idle_server_is_replaced_in_its_own_process(server: Server) -> None:
 
 
 def test_it_is_replaced_again_and_again_and_keeps_nothing_of_before(server: Server) -> None:
-    def kinds() -> list[str]:
-        links = links_of(server.process.pid)
-        # It is written when the server begins to serve.
-        lasting = [link for link in links if not link.endswith("/server.json")]
-        return sorted(re.sub(r"[0-9]+", "N", link) for link in lasting)
-
     Asked(server).wait_until_served()
-    length, open_then = len(words_of(server)), kinds()
+    length, open_then = len(words_of(server)), kinds_of(server.process.pid)
     for _ in range(3):
         Asked(server).wait_until_served()
     assert len(words_of(server)) == length
-    wait_until(lambda: kinds() == open_then, SECONDS_MAX, f"as many descriptors: {open_then}")
+    wait_until(
+        lambda: kinds_of(server.process.pid) == open_then, SECONDS_MAX, f"as many descriptors: {open_then}"
+    )
     assert news(server)[-1]["upgrades"] >= 4
 
 

@@ -21,7 +21,7 @@ from checkpoints import (
 )
 from harness import LEAN, Server, Session, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -282,10 +282,6 @@ def test_after_a_failed_exec_checkpoints_are_there(
         assert len(listed(session)) == 2
 
 
-def open_files(server: Server) -> int:
-    return psutil.Process(server.process.pid).num_fds()
-
-
 def test_nothing_piles_up(mode: str, place: Place) -> None:
     with ModeServer(mode, *COLD) as server:
         session = server.create()
@@ -294,10 +290,14 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
         upgrade(server)
         put(session, 2)
         wait_until(lambda: server.get("/").status_code == 200, SECONDS_MAX, "it serves")
-        before = open_files(server)
+        before = kinds_of(server.process.pid)
         for _ in range(5):
             upgrade(server)
             roll_back(session, made, discard=True)
             put(session, 3)
-        wait_until(lambda: open_files(server) <= before, SECONDS_MAX, "as many descriptors as before")
+        wait_until(
+            lambda: kinds_of(server.process.pid) == before,
+            SECONDS_MAX,
+            f"as many descriptors as before: {before}",
+        )
         assert [each["outcome"] for each in news(server)].count("taken_over") == 6

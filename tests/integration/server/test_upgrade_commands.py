@@ -24,8 +24,7 @@ from processes import (
     start,
     wait_for_text,
 )
-from test_upgrade_sessions import kinds_of
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 

@@ -12,7 +12,7 @@ from branches import DEPTH_MAX, ask_merge, branch, create, items, merge
 from checkpoints import checkpoint, differences, listed, roll_back, run
 from harness import LEAN, Server, Session, cgroups_of, wait_until
 from modes import ModeServer, has
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -340,10 +340,6 @@ def test_a_server_that_is_killed_takes_its_families_along(
 
 def test_nothing_piles_up(mode: str, place: Place) -> None:
     with ModeServer(mode, *COLD) as server:
-
-        def open_files() -> int:
-            return psutil.Process(server.process.pid).num_fds()
-
         parent = create(server)
         put(parent, "parent")
         middle = branch(parent)
@@ -352,12 +348,16 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
         assert branch(child).delete() == 204  # it leaves a checkpoint, which the next ones have, too
         upgrade(server)
         wait_until(lambda: server.get("/").status_code == 200, SECONDS_MAX, "it serves")
-        before, cgroups = open_files(), len(cgroups_of(server.process.pid))
+        before, cgroups = kinds_of(server.process.pid), len(cgroups_of(server.process.pid))
         for _ in range(4):
             upgrade(server)
             more = branch(child)
             assert is_as_put(more, "parent")
             assert more.delete() == 204
-        wait_until(lambda: open_files() <= before, SECONDS_MAX, "as many descriptors as before")
+        wait_until(
+            lambda: kinds_of(server.process.pid) == before,
+            SECONDS_MAX,
+            f"as many descriptors as before: {before}",
+        )
         assert len(cgroups_of(server.process.pid)) == cgroups
         assert [each["outcome"] for each in news(server)].count("taken_over") == 5

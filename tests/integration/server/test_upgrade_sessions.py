@@ -4,7 +4,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from harness import LEAN, Client, Server, Session, cgroups_of, wait_until
 from modes import ModeServer
 from processes import finish, events, look, remove, start
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, links_of, news, watches_of
 
 pytestmark = pytest.mark.both_modes
 
@@ -302,22 +301,6 @@ def test_a_server_that_is_killed_takes_its_sessions_along(
         assert next_server.create().value("1") == "1"
 
 
-def links_of(pid: int) -> list[str]:
-    """What a process has open, as far as it does not change meanwhile."""
-    links = []
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            links.append(os.readlink(fd))
-        except FileNotFoundError:
-            continue
-    return links
-
-
-def kinds_of(pid: int) -> list[str]:
-    kinds = [re.sub(r"[0-9]+", "N", link) for link in links_of(pid)]
-    return sorted(kind for kind in kinds if not kind.endswith("/server.json"))
-
-
 def test_nothing_piles_up(mode: str, place: Place) -> None:
     with ModeServer(mode, *COLD) as server:
         sessions = [server.create() for _ in range(3)]
@@ -327,7 +310,7 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
         for session in sessions:
             session.execute("x += 1")
         wait_until(lambda: kinds_of(server.process.pid) != [], SECONDS_MAX, "it serves")
-        before = kinds_of(server.process.pid)
+        before, watches = kinds_of(server.process.pid), watches_of(server.process.pid)
         for _ in range(5):
             upgrade(server)
             for session in sessions:
@@ -337,6 +320,7 @@ def test_nothing_piles_up(mode: str, place: Place) -> None:
             SECONDS_MAX,
             f"as many descriptors as before: {before}",
         )
+        assert watches_of(server.process.pid) < watches + 5
         assert [session.value("x") for session in sessions] == ["7"] * 3
 
 

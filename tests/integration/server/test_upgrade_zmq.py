@@ -113,7 +113,7 @@ def test_clients_go_on_after_several_upgrades(
         assert model["connections"] == 1  # they count as one
     assert file_of(session) == text
     assert session.fetch()["connection_file"] == session.info["connection_file"]
-    assert one.kernel.is_alive() and two.kernel.is_alive()
+    wait_until(lambda: one.kernel.is_alive() and two.kernel.is_alive(), SECONDS_MAX, "hearts beat")
     assert troubles(server) == []
 
 

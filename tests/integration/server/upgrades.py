@@ -7,6 +7,8 @@ the program itself, or a script.
 
 import contextlib
 import json
+import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,3 +124,29 @@ def language_states(session: Session) -> dict[str, tuple[str, int]]:
 
 def words_of(server: Server) -> list[str]:
     return psutil.Process(server.process.pid).cmdline()
+
+
+def links_of(pid: int) -> list[str]:
+    """What a process has open, as far as it does not change meanwhile."""
+    links = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(fd))
+        except FileNotFoundError:
+            continue
+    return links
+
+
+WATCH = "anon_inode:inotify"
+
+
+def kinds_of(pid: int) -> list[str]:
+    """What a process has open, by kind. Without what is written only when the server begins to serve, and without
+    the watches of files: whether a session has one depends on how many this user's other processes have
+    (fs.inotify.max_user_instances, often 128)."""
+    lasting = [link for link in links_of(pid) if not link.endswith("/server.json") and link != WATCH]
+    return sorted(re.sub(r"[0-9]+", "N", link) for link in lasting)
+
+
+def watches_of(pid: int) -> int:
+    return links_of(pid).count(WATCH)

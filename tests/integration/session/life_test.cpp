@@ -76,12 +76,12 @@ TEST_CASE("looking at a session does not move its last activity, work does", "[s
 TEST_CASE("a connected client keeps an idle session, or learns why it ended", "[session]") {
     ServiceFixture fixture;
     const auto kept = fixture.open(short_lived());
+    auto connection = kept->connect_client();
     SessionOptions options = short_lived();
     options.cull.connected = true;
     const auto culled = fixture.open(options);
     const auto client = std::make_shared<RecordingClient>();
     culled->subscribe(client.get());
-    auto connection = kept->connect_client();
     const auto other = culled->connect_client();
     fixture.run_until([&] { return fixture.service.find(culled->id()) == nullptr; });
     CHECK(fixture.service.find(kept->id()) != nullptr);

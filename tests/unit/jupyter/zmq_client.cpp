@@ -79,7 +79,9 @@ bool ConnectionWatch::take_event(zmq::recv_flags flags) {
     std::uint16_t kind = 0;
     REQUIRE(frame.size() >= sizeof(kind));
     std::memcpy(&kind, frame.data(), sizeof(kind));
-    connected_ = kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    const bool connected = kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    ended_ = ended_ || (connected_ && !connected);
+    connected_ = connected;
     stopped_ = kind == ZMQ_EVENT_MONITOR_STOPPED;
     while (frame.more()) {
         REQUIRE(events_.recv(frame, zmq::recv_flags::none));
@@ -99,9 +101,10 @@ ConnectionWatch::~ConnectionWatch() {
 void ConnectionWatch::wait_until_ended() {
     while (take_event(zmq::recv_flags::dontwait)) {
     }
-    while (connected_) {
+    while (connected_ && !ended_) {
         REQUIRE(take_event(zmq::recv_flags::none));
     }
+    ended_ = false;
 }
 
 void ZmqTestClient::wait_until_parted() {

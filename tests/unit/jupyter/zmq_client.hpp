@@ -42,7 +42,8 @@ class ConnectionWatch {
     ConnectionWatch(const ConnectionWatch&) = delete;
     ConnectionWatch& operator=(const ConnectionWatch&) = delete;
     ~ConnectionWatch();
-    /// If there is a connection, waits for its end.
+    /// If there is a connection, waits for its end; not if one has ended since the last call,
+    /// because there may be the next one already.
     void wait_until_ended();
 
  private:
@@ -51,6 +52,7 @@ class ConnectionWatch {
     zmq::socket_t& socket_;
     zmq::socket_t events_;
     bool connected_ = false;
+    bool ended_ = false;  // since the last call
     bool stopped_ = false;
 };
 

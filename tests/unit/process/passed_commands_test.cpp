@@ -45,10 +45,15 @@ struct PassingFixture {
         const Status gone_on = after.table.go_on(std::move(read));
         REQUIRE(gone_on.has_value());
     }
-    /// Until something happens: output comes, or the period of a ration ends.
-    void read_on() {
-        io.restart();
-        (void)io.run_one();
+    /// A piece of output, until it is read. That may wait for the period of a ration to end; a
+    /// piece written meanwhile would fill the pipe, and this thread would wait for itself.
+    void pour(const Command& command, std::size_t index) {
+        const std::uint64_t total = command.output().total() + kOutputPieceBytesMax;
+        before.write_out(index, std::string(kOutputPieceBytesMax, 'x'));
+        while (command.output().total() < total) {
+            io.restart();
+            (void)io.run_one();
+        }
     }
     std::shared_ptr<Command> find(const std::string& id) const {
         auto found = after.table.find(id);
@@ -303,10 +308,8 @@ TEST_CASE("what keeps commands from passing is said", "[process][passing]") {
         std::size_t kept = 0;
         for (std::size_t i = 0; i < kFull; ++i) {
             const auto command = fixture.before.start_one();
-            // A ration of all commands together: as often as there is something to read.
             while (command->output().total() < kOutputBytesMax) {
-                fixture.before.write_out(i, std::string(kOutputPieceBytesMax, 'x'));
-                fixture.read_on();
+                fixture.pour(*command, i);
             }
             kept += command->output().bytes();
             CHECK(table.find_obstacle() == std::nullopt);
@@ -317,8 +320,7 @@ TEST_CASE("what keeps commands from passing is said", "[process][passing]") {
         const auto last = fixture.before.start_one();
         while (kept + last->output().bytes() <= kPassedCommandsBytesMax) {
             CHECK(table.find_obstacle() == std::nullopt);
-            fixture.before.write_out(kFull, std::string(kOutputPieceBytesMax, 'x'));
-            fixture.read_on();
+            fixture.pour(*last, kFull);
         }
         CHECK(table.find_obstacle() == "its commands keep more than 4 MiB of output together");
         fixture.before.exit(1, 0);
