@@ -5,6 +5,7 @@
 #include "kernels/common/heap.hpp"
 #include "kernels/common/history.hpp"
 #include "kernels/common/link_server.hpp"
+#include "kernels/common/zygote_memory.hpp"
 #include "protocol/support/syscall.hpp"
 #include "sandbox/inside/zygote_loop.hpp"
 
@@ -120,6 +121,8 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     // What is buffered would be written by every fork.
     (void)std::fflush(nullptr);
     fill_heap_gaps();
+    (void)join_read_only_data();       // Ignored: how many there were.
+    (void)collapse_into_huge_pages();  // Ignored: a host without them has slower forks.
     zygote_program() = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);
 }

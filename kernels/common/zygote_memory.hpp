@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prepares the mappings of a zygote for its forks, and theirs for their own (checkpoints,
+// branches). fork(2) copies each mapping, and of those with memory of the process's own each page's
+// entry. Both also end one by one with the process. Fewer and larger ones cost less.
+#pragma once
+
+#include <cstddef>
+
+namespace cellkeep::kernels {
+
+/// Of what is put into one huge page, this many of 512 pages have to be in memory already: what
+/// the rest takes is all that it costs.
+inline constexpr std::size_t kPagesForHugeMin = 384;
+/// Mappings that are looked at; what is beyond stays as it is.
+inline constexpr std::size_t kZygoteMappingsMax = 4096;
+/// A larger mapping is reserved rather than used, and stays as it is: to look at each of its pieces
+/// would take long.
+inline constexpr std::size_t kHeapMappingBytesMax = 4UL << 30U;
+
+/// Puts the pages of heaps and anonymous mappings into transparent huge pages (madvise(2),
+/// MADV_COLLAPSE), where Linux has that (6.1) and has such pages free. Forks share them, and copy
+/// single pages of them as they write. Returns how many were made. One thread.
+std::size_t collapse_into_huge_pages();
+
+/// Makes the data writable again that the dynamic linker has made read-only in each library
+/// (PT_GNU_RELRO, elf(5)). Linux then joins its mapping with that of the library's other data. What
+/// runs in this process could do so itself, so nothing is less safe. Returns in how many libraries.
+/// One thread, and before the first fork: afterwards Linux keeps the mappings apart.
+std::size_t join_read_only_data();
+
+}  // namespace cellkeep::kernels

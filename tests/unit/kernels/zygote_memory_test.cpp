@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of mappings that are prepared for forks; by maps and smaps of this process.
+#include "kernels/common/zygote_memory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using cellkeep::kernels::collapse_into_huge_pages;
+using cellkeep::kernels::join_read_only_data;
+using cellkeep::kernels::kHeapMappingBytesMax;
+using cellkeep::kernels::kPagesForHugeMin;
+
+namespace {
+
+constexpr std::size_t kHuge = 2UL << 20U;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE
+
+/// An aligned piece of anonymous memory, of which the first pages are written to; with so many
+/// bytes beside it that nobody writes to.
+class Piece {
+ public:
+    explicit Piece(
+        std::size_t pages, int protection = PROT_READ | PROT_WRITE, std::size_t beside = 0)
+        : bytes_(2 * kHuge + beside),
+          whole_(::mmap(
+              nullptr,
+              bytes_,
+              PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+              -1,
+              0)) {
+        REQUIRE(whole_ != MAP_FAILED);
+        const auto begin = reinterpret_cast<std::uintptr_t>(whole_);
+        data_ = reinterpret_cast<char*>((begin + kHuge - 1) & ~(kHuge - 1));
+        REQUIRE(::madvise(whole_, bytes_, MADV_NOHUGEPAGE) == 0);
+        const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        for (std::size_t i = 0; i < pages; ++i) {
+            data_[i * page] = static_cast<char>('a' + i % 26);
+        }
+        REQUIRE(::madvise(whole_, bytes_, MADV_HUGEPAGE) == 0);
+        REQUIRE(::mprotect(data_, kHuge, protection) == 0);
+    }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    ~Piece() { (void)::munmap(whole_, bytes_); }  // Ignored: it is ours, so it cannot fail.
+
+    char* data() const { return data_; }
+
+    /// Bytes of it in huge pages (proc_pid_smaps(5)).
+    std::size_t huge_bytes() const {
+        std::ifstream smaps("/proc/self/smaps");
+        const auto place = reinterpret_cast<std::uintptr_t>(data_);
+        bool is_ours = false;
+        for (std::string line; std::getline(smaps, line);) {
+            std::uintptr_t begin = 0;
+            std::uintptr_t end = 0;
+            if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+                is_ours = begin <= place && place < end;
+            }
+            std::size_t kilobytes = 0;
+            if (is_ours && std::sscanf(line.c_str(), "AnonHugePages: %zu", &kilobytes) == 1) {
+                return kilobytes * 1024;
+            }
+        }
+        return 0;
+    }
+
+ private:
+    std::size_t bytes_;
+    void* whole_;
+    char* data_ = nullptr;
+};
+
+/// This host has such a page to give, now.
+bool host_collapses() {
+    const Piece piece(512);
+    return ::madvise(piece.data(), kHuge, kCollapse) == 0;
+}
+
+std::string rights_at(std::uintptr_t place) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+        char rights[5]{};
+        if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) == 3 && begin <= place &&
+            place < end) {
+            return rights;
+        }
+    }
+    return {};
+}
+
+/// Where the dynamic linker has made data of each library read-only, the program's included.
+std::vector<std::uintptr_t> read_only_data() {
+    std::vector<std::uintptr_t> found;
+    (void)::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* into) {
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
+                    static_cast<std::vector<std::uintptr_t>*>(into)->push_back(
+                        info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+                }
+            }
+            return 0;
+        },
+        &found);  // Ignored: what the function above returned.
+    return found;
+}
+
+std::size_t count_mappings() {
+    std::ifstream maps("/proc/self/maps");
+    std::size_t count = 0;
+    for (std::string line; std::getline(maps, line);) {
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("full memory is put into huge pages, and stays what it was", "[kernels][zygote]") {
+    const Piece piece(512);
+    const std::string before(piece.data(), kHuge);
+    const std::size_t made = collapse_into_huge_pages();
+    CHECK((made >= 1) == host_collapses());
+    CHECK(piece.huge_bytes() == (host_collapses() ? kHuge : 0));
+    CHECK(std::memcmp(piece.data(), before.data(), kHuge) == 0);
+}
+
+TEST_CASE("memory that is not there is not taken for a huge page", "[kernels][zygote]") {
+    const Piece sparse(kPagesForHugeMin - 1);
+    const Piece enough(kPagesForHugeMin);
+    (void)collapse_into_huge_pages();
+    CHECK(sparse.huge_bytes() == 0);
+    CHECK(enough.huge_bytes() == (host_collapses() ? kHuge : 0));
+}
+
+TEST_CASE("memory that is reserved rather than used is not looked through", "[kernels][zygote]") {
+    const Piece reserved(512, PROT_READ | PROT_WRITE, kHeapMappingBytesMax);
+    (void)collapse_into_huge_pages();
+    CHECK(reserved.huge_bytes() == 0);
+}
+
+TEST_CASE("memory that cannot be written to is left alone", "[kernels][zygote]") {
+    const Piece piece(512, PROT_READ);
+    (void)collapse_into_huge_pages();
+    CHECK(piece.huge_bytes() == 0);
+    CHECK(rights_at(reinterpret_cast<std::uintptr_t>(piece.data())) == "r--p");
+}
+
+TEST_CASE("read-only data of libraries is joined with what can be written", "[kernels][zygote]") {
+    const std::size_t mappings = count_mappings();
+    CHECK(join_read_only_data() > 0);
+    CHECK(count_mappings() < mappings);
+    for (const std::uintptr_t place : read_only_data()) {
+        CHECK(rights_at(place) == "rw-p");
+    }
+}
+
+TEST_CASE("other memory that is read-only stays so", "[kernels][zygote]") {
+    std::FILE* const file = std::tmpfile();
+    REQUIRE(file != nullptr);
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    REQUIRE(::ftruncate(::fileno(file), static_cast<off_t>(2 * page)) == 0);
+    void* const whole = ::mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE, ::fileno(file), 0);
+    REQUIRE(whole != MAP_FAILED);
+    char* const data = static_cast<char*>(whole);
+    REQUIRE(::mprotect(data + page, page, PROT_READ | PROT_WRITE) == 0);
+    (void)join_read_only_data();
+    CHECK(rights_at(reinterpret_cast<std::uintptr_t>(data)) == "r--p");
+    CHECK(rights_at(reinterpret_cast<std::uintptr_t>("a constant")) == "r--p");
+    CHECK(::munmap(whole, 2 * page) == 0);
+    CHECK(std::fclose(file) == 0);
+}
