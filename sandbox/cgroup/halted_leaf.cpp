@@ -2,6 +2,7 @@
 #include "sandbox/cgroup/halted_leaf.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "sandbox/cgroup/cgroup_kill.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,47 +15,45 @@ namespace cellkeep::sandbox {
 
 namespace {
 
-Status write_digit(const UniqueFd& file, char digit, const char* what) {
+Status write_freeze(const UniqueFd& file, char digit) {
     if (::pwrite(file.get(), &digit, 1, 0) != 1) {
-        return Error::from_errno(errno, what);
+        return Error::from_errno(errno, "write(cgroup.freeze)");
     }
     return ok();
 }
 
 }  // namespace
 
-HaltedLeaf::HaltedLeaf(UniqueFd freeze, UniqueFd kill, UniqueFd events)
-    : freeze_(std::move(freeze)), kill_(std::move(kill)), events_(std::move(events)) {}
-
 // The files stay open, because the leaf may be another group's meanwhile.
 Result<HaltedLeaf> HaltedLeaf::begin(const std::string& path) {
     BOOST_OUTCOME_TRY(auto freeze, open_file(path + "/cgroup.freeze", O_WRONLY));
     BOOST_OUTCOME_TRY(auto kill, open_file(path + "/cgroup.kill", O_WRONLY));
+    BOOST_OUTCOME_TRY(auto procs, open_file(path + "/cgroup.procs", O_RDONLY));
     BOOST_OUTCOME_TRY(auto events, open_file(path + "/cgroup.events", O_RDONLY));
-    BOOST_OUTCOME_TRY(write_digit(freeze, '1', "write(cgroup.freeze)"));
-    return HaltedLeaf(std::move(freeze), std::move(kill), std::move(events));
+    BOOST_OUTCOME_TRY(write_freeze(freeze, '1'));
+    return HaltedLeaf({std::move(freeze), std::move(kill), std::move(procs), std::move(events)});
 }
 
 HaltedLeaf::~HaltedLeaf() {
     // Ignored, here and below: it fails if the cgroup is gone.
-    if (freeze_ && sealed_) {
+    if (files_.freeze && sealed_) {
         (void)kill().has_value();
-    } else if (freeze_) {
-        (void)write_digit(freeze_, '0', "write(cgroup.freeze)").has_value();
+    } else if (files_.freeze) {
+        (void)write_freeze(files_.freeze, '0').has_value();
     }
 }
 
 Status HaltedLeaf::kill() {
-    BOOST_OUTCOME_TRY(write_digit(kill_, '1', "write(cgroup.kill)"));
+    BOOST_OUTCOME_TRY(kill_processes(files_.kill, files_.procs));
     // A process that has its SIGKILL does nothing but end when it goes on. And the leaf must not
     // hold who comes into it later.
-    return write_digit(std::exchange(freeze_, UniqueFd()), '0', "write(cgroup.freeze)");
+    return write_freeze(std::exchange(files_.freeze, UniqueFd()), '0');
 }
 
 bool HaltedLeaf::says(std::string_view what) const {
     std::array<char, 256> text{};
     // At offset 0 the kernel makes the text anew, and tells of the next change from here on.
-    const ssize_t got = ::pread(events_.get(), text.data(), text.size(), 0);
+    const ssize_t got = ::pread(files_.events.get(), text.data(), text.size(), 0);
     return got > 0 && std::string_view(text.data(), static_cast<std::size_t>(got)).find(what) !=
                           std::string_view::npos;
 }

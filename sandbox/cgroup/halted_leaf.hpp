@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::sandbox {
 
@@ -28,7 +29,7 @@ class HaltedLeaf {
 
     /// Has an exceptional condition (POLLPRI) when what the next two say may have changed since
     /// they were asked.
-    int events_fd() const { return events_.get(); }
+    int events_fd() const { return files_.events.get(); }
     /// All have stopped: none runs code or is in a system call, until it is killed or goes on.
     bool is_still() const { return says("frozen 1"); }
     /// There is none.
@@ -39,12 +40,16 @@ class HaltedLeaf {
     Status kill();
 
  private:
-    HaltedLeaf(UniqueFd freeze, UniqueFd kill, UniqueFd events);
+    struct Files {
+        UniqueFd freeze;  // invalid when nothing is held any more
+        UniqueFd kill;
+        UniqueFd procs;
+        UniqueFd events;
+    };
+    explicit HaltedLeaf(Files files) : files_(std::move(files)) {}
     bool says(std::string_view what) const;
 
-    UniqueFd freeze_;  // invalid when nothing is held any more
-    UniqueFd kill_;
-    UniqueFd events_;
+    Files files_;
     bool sealed_ = false;
 };
 

@@ -2,6 +2,7 @@
 #include "sandbox/cgroup/worker_leaves.hpp"
 
 #include "protocol/support/syscall.hpp"
+#include "sandbox/cgroup/cgroup_kill.hpp"
 
 #include <fcntl.h>
 
@@ -99,7 +100,13 @@ UniqueFd WorkerLeaves::open_events(WorkerGroup group) const {
 
 Status WorkerLeaves::kill(WorkerGroup group) {
     const Leaf* leaf = find(group);
-    return leaf == nullptr ? Status(ok()) : write_control_file(leaf->path + "/cgroup.kill", "1");
+    if (leaf == nullptr) {
+        return ok();
+    }
+    BOOST_OUTCOME_TRY(const auto kill, open_file(leaf->path + "/cgroup.kill", O_WRONLY));
+    auto procs = open_file(leaf->path + "/cgroup.procs", O_RDONLY);
+    // Without a list cgroup.kill does what it can.
+    return kill_processes(kill, procs.has_value() ? std::move(procs).value() : UniqueFd());
 }
 
 Result<HaltedLeaf> WorkerLeaves::halt(WorkerGroup group) const {

@@ -3,8 +3,14 @@
 
 #include "tests/unit/sandbox/fake_cgroup.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace cellkeep::sandbox {
 namespace {
@@ -14,6 +20,7 @@ TEST_CASE("a leaf is halted, and killed when it stands still", "[sandbox][cgroup
     CHECK(HaltedLeaf::begin(cgroup.path()).has_error());  // Linux before 5.14
     cgroup.offer("cgroup.freeze");
     cgroup.offer("cgroup.kill");
+    cgroup.offer("cgroup.procs");
     cgroup.put("cgroup.events", "populated 1\nfrozen 0\n");
     auto begun = HaltedLeaf::begin(cgroup.path());
     REQUIRE(begun.has_value());
@@ -43,10 +50,40 @@ TEST_CASE("a leaf is halted, and killed when it stands still", "[sandbox][cgroup
     }
 }
 
+TEST_CASE("each process of a leaf gets its SIGKILL", "[sandbox][cgroup]") {
+    const FakeCgroup cgroup;
+    cgroup.offer("cgroup.freeze");
+    cgroup.offer("cgroup.kill");
+    cgroup.put("cgroup.events", "populated 1\nfrozen 1\n");
+    // The kernel's own kill, which is a file here, passes over those whose first thread has ended.
+    std::vector<pid_t> children;
+    std::string list;
+    for (int i = 0; i < 100; ++i) {  // more than are held at once
+        children.push_back(::fork());
+        if (children.back() == 0) {
+            while (true) {
+                (void)::pause();
+            }
+        }
+        REQUIRE(children.back() > 0);
+        list += std::to_string(children.back()) + "\n";
+    }
+    cgroup.put("cgroup.procs", list);
+    auto leaf = HaltedLeaf::begin(cgroup.path());
+    REQUIRE(leaf.has_value());
+    REQUIRE(leaf.value().kill().has_value());
+    for (const pid_t child : children) {
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        CHECK(WTERMSIG(status) == SIGKILL);
+    }
+}
+
 TEST_CASE("a halted leaf says what its cgroup says", "[sandbox][cgroup]") {
     const FakeCgroup cgroup;
     cgroup.offer("cgroup.freeze");
     cgroup.offer("cgroup.kill");
+    cgroup.offer("cgroup.procs");
     cgroup.put("cgroup.events", "populated 0\nfrozen 1\n");
     const auto leaf = HaltedLeaf::begin(cgroup.path());
     REQUIRE(leaf.has_value());
