@@ -280,6 +280,10 @@ Status Sandbox::thaw() {
     return ok();
 }
 
+bool Sandbox::is_frozen() const {
+    return state_->frozen;
+}
+
 Result<bool> Sandbox::is_waiting() const {
     if (state_->ending) {
         return Error(ErrorCode::kConflict, "look: the sandbox is destroyed");

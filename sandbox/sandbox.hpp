@@ -62,8 +62,9 @@ struct WorkerSpec {
     /// Of such a process: the group of the one that forked it, in whose cgroup it was born. Then it
     /// is not moved, which takes the kernel some milliseconds. One for kSleepingGroup stays in that
     /// cgroup until the owner has moved it (sleepers_file()). For one that sleepers have forked and
-    /// that is of another group, the cgroups of the two groups change their places, and all
-    /// sleepers are to be moved. One that was born elsewhere is killed.
+    /// that is of another group, the cgroups of the two groups change their places unless
+    /// give_way() has done that, and all sleepers are to be moved. One that was born elsewhere is
+    /// killed.
     std::optional<WorkerGroup> born_in = {};
 };
 inline constexpr int kWorkerLinkFd = 3;
@@ -206,10 +207,13 @@ class Sandbox {
     /// sleepers_moved().
     Status begin_sweep(WorkerGroup group);
     /// Begins the end of all that is in a group's cgroup. Pid 1 reports the exits of the workers;
-    /// no kGroupSwept follows. Until nothing is left of them, nothing of the group may be started
-    /// but what has the sleepers' cgroup. kUnavailable without a cgroup, and while sleepers are in
-    /// it.
+    /// no kGroupSwept follows. Nothing of the group may be started before give_way(). kUnavailable
+    /// without a cgroup, and while sleepers are in it.
     Result<HaltedLeaf> halt(WorkerGroup group);
+    /// When all stand still: the cgroups of the group and of the sleepers change their places, so
+    /// that nothing that is started or adopted from now on is among those that end. All sleepers
+    /// are to be moved. kUnavailable if one of the cgroups is not there.
+    Status give_way(WorkerGroup group);
     /// Sleepers are in the cgroup of another group, and are to be moved (move_to_cgroups() in
     /// branch_place.hpp) to the file that sleepers_file() names, or to be killed. Until
     /// sleepers_moved(), what they fork is born in the wrong one.
@@ -269,6 +273,8 @@ class Sandbox {
     /// comes, and thaw() takes it back.
     Status freeze(std::chrono::milliseconds patience = kFreezePatience);
     Status thaw();
+    /// freeze() was called, and nothing has thawed it since.
+    bool is_frozen() const;
     /// Whether all that is inside waits for something from outside: every thread is in a wait
     /// without a time limit (sandbox/server/idle_probe.hpp). An error if the host does not show it
     /// or gives no cgroup to freeze.

@@ -40,6 +40,10 @@ Result<HaltedLeaf> Sandbox::halt(WorkerGroup group) {
     return state_->cgroup.halt_group(group);
 }
 
+Status Sandbox::give_way(WorkerGroup group) {
+    return state_->give_sleepers_cgroup(group);
+}
+
 bool Sandbox::has_stray_sleepers() const {
     return state_->sleepers_among.has_value() && !state_->ending;
 }

@@ -56,7 +56,13 @@ KernelStarter::KernelStarter(
       setup_(setup),
       departure_(
           io,
-          {.halt = [&sandbox] { return sandbox.halt(0); }, .gone = std::move(departed)},
+          {.halt = [&sandbox] { return sandbox.halt(0); },
+           .give_way = [this] { return give_way(); },
+           .gone =
+               [this, departed = std::move(departed)] {
+                   starts_.resume();
+                   departed();
+               }},
           keep_session),
       sleepers_(
           io, sandbox, setup.cgroup_thread, [this] { return departure_.wait(); }, keep_session),
@@ -70,7 +76,10 @@ KernelStarter::KernelStarter(
                },
            .answer_fd = [&sandbox] { return sandbox.answer_fd(); },
            .take_start = [&sandbox] { return sandbox.take_start(); },
-           .give_up = [&sandbox] { sandbox.give_up(); }},
+           .give_up = [&sandbox] { sandbox.give_up(); },
+           .is_frozen = [&sandbox] { return sandbox.is_frozen(); },
+           // What starts may want what an interpreter holds that departs.
+           .only_adopts = [this] { return departure_.is_under_way(); }},
           sandbox::kStartPatience,
           std::move(keep_session)) {}
 
@@ -112,6 +121,12 @@ bool KernelStarter::begin_departure(Departure::Halted halted) {
     // Near its limits the successor could be the one that the kernel kills.
     return has_room_for_ready_fork(sandbox_.usage(), setup_.options.limits) &&
            departure_.begin(std::move(halted));
+}
+
+Status KernelStarter::give_way() {
+    BOOST_OUTCOME_TRY(sandbox_.give_way(0));
+    sleepers_.begin();  // whatever is started then, or nothing
+    return ok();
 }
 
 Result<std::shared_ptr<WorkerStart>> KernelStarter::start_other(

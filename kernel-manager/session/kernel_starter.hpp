@@ -98,7 +98,8 @@ class KernelStarter {
     void note_exit() { departure_.look(); }
     /// The session has ended: no departure is waited for.
     void close() { departure_.close(); }
-    /// Starts any other process. As WorkerStarts::begin().
+    /// Starts any other process. As WorkerStarts::begin(); but while an interpreter departs,
+    /// nothing is started.
     Result<std::shared_ptr<WorkerStart>> start_other(
         sandbox::WorkerSpec spec, WorkerStart::Done done);
     /// Makes a worker of kSleepingGroup of a process that one of a group has forked: the
@@ -112,6 +113,8 @@ class KernelStarter {
     void note_sleeper(const UniqueFd& pidfd) { sleepers_.add(pidfd); }
 
  private:
+    Status give_way();
+
     boost::asio::io_context& io_;
     sandbox::Sandbox& sandbox_;
     const sandbox::Workspace& workspace_;

@@ -222,10 +222,10 @@ class SandboxedSession final : public ManagedSession,
         freezer_.wake();
         freezer_.note_use();
     }
-    /// The interpreter that goes on from a checkpoint is alone now.
+    /// Nothing is left of the interpreter that a rollback has left.
     void on_departed() {
         if (!closed_) {
-            kernels_.main().dispatch();
+            kernels_.dispatch();
             life_.review_if_kept();
         }
     }

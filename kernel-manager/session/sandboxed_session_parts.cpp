@@ -117,7 +117,7 @@ SupervisedKernel::Owner SandboxedSession::kernel_owner(sandbox::WorkerGroup grou
         .postpones_requests =
             [this, group] {
                 // What an interpreter has locked is free when nothing is left of it.
-                return group == 0 && (auto_checkpoints_.is_due() || starter_.is_departing());
+                return (group == 0 && auto_checkpoints_.is_due()) || starter_.is_departing();
             },
         .note_run =
             [this, group](std::chrono::steady_clock::duration took) {

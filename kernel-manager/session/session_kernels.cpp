@@ -140,6 +140,14 @@ void SessionKernels::launch_waiting() {
     }
 }
 
+// It changes the kernels that this object owns.
+// NOLINTNEXTLINE(readability-make-member-function-const)
+void SessionKernels::dispatch() {
+    for (SupervisedKernel* kernel : all()) {
+        kernel->dispatch();
+    }
+}
+
 bool SessionKernels::postpones_launch(SupervisedKernel& kernel) {
     if (sweeping_all_ &&
         std::find(to_launch_.begin(), to_launch_.end(), &kernel) == to_launch_.end()) {

@@ -66,6 +66,8 @@ class SessionKernels {
 
     /// Launches what open() made or postpones_launch() kept, unless everything is being swept.
     void launch_waiting();
+    /// Each begins what waits for it, if it is free.
+    void dispatch();
     /// Returns whether everything is being swept; the kernel is then launched when that is over.
     bool postpones_launch(SupervisedKernel& kernel);
     /// Kills what the kernel's process left running: everything inside, if no other kernel lives

@@ -107,8 +107,11 @@ boost::asio::awaitable<CopyRequest::Answer> SupervisedKernel::copy(
 boost::asio::awaitable<Status> SupervisedKernel::go_back(WokenProcess woken, std::string text) {
     const auto session = keep_session_();
     revival_.reset();
+    const bool waits = woken.runs_by_itself;
     next_ = Next{std::move(woken), "rolled_back", std::move(text)};
-    Status done = co_await process_.replace();
+    // g++ 12 destroys twice what a conditional co_await gives.
+    auto replaced = waits ? process_.restart() : process_.replace();
+    Status done = co_await std::move(replaced);
     next_.reset();
     co_return done;
 }

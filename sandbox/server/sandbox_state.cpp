@@ -39,6 +39,14 @@ void SandboxState::kill_pid1() const {
     }
 }
 
+Status SandboxState::give_sleepers_cgroup(WorkerGroup group) {
+    if (sleepers_among != group) {
+        BOOST_OUTCOME_TRY(cgroup.exchange_groups(group, kSleepingGroup));
+        sleepers_among = group;
+    }
+    return ok();
+}
+
 std::vector<std::string> SandboxState::outer_procs_files() const {
     const std::string workers = cgroup.worker_procs_file();
     std::vector<std::string> files = cgroup.procs_files();

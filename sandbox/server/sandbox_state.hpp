@@ -43,6 +43,8 @@ struct SandboxState {
     void kill_pid1() const;
     /// Kills everything inside but pid 1, as far as that goes without pid 1; waits for nothing.
     Status kill_workers();
+    /// The group's becomes the sleepers', who are to be moved there. Nothing if that was done.
+    Status give_sleepers_cgroup(WorkerGroup group);
     /// The cgroup.procs files of the cgroups that a worker does not enter by being started.
     std::vector<std::string> outer_procs_files() const;
     /// Sandbox::retire().

@@ -46,8 +46,7 @@ Result<WorkerPlace> place_worker(SandboxState& state, const WorkerSpec& spec) {
     place.own_cgroup = kStaysInCgroup;
     place.stays_in = spec.born_in;
     if (*spec.born_in == kSleepingGroup && spec.group != kSleepingGroup) {
-        BOOST_OUTCOME_TRY(state.cgroup.exchange_groups(spec.group, kSleepingGroup));
-        state.sleepers_among = spec.group;
+        BOOST_OUTCOME_TRY(state.give_sleepers_cgroup(spec.group));
         place.stays_in = spec.group;
     }
     return place;

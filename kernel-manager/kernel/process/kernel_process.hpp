@@ -47,6 +47,9 @@ struct WokenProcess {
     /// Of one that leaves for a branch: held for as long as it may be in a cgroup of the sandbox
     /// that it comes from.
     std::shared_ptr<void> stay = {};
+    /// Threads and tasks go on in it as soon as it is spoken to: nothing may be left of the
+    /// interpreter before it, which has locks, ports and memory.
+    bool runs_by_itself = false;
 };
 
 class KernelProcess final : public Interpreter {

@@ -38,7 +38,7 @@ Result<std::shared_ptr<WorkerStart>> WorkerStarts::begin(
     auto start = std::make_shared<WorkerStart>();
     start->spec_ = std::move(spec);
     start->done_ = std::move(done);
-    if (!turn_) {
+    if (!turn_ && may_begin(*start)) {
         BOOST_OUTCOME_TRY(send(start));
         return start;
     }
@@ -114,6 +114,10 @@ void WorkerStarts::take_answer() {
 }
 
 void WorkerStarts::on_timeout() {
+    if (sandbox_.is_frozen()) {
+        deadline_.set_after(patience_, [this] { on_timeout(); });
+        return;
+    }
     sandbox_.give_up();
     settle(Error(
         ErrorCode::kTimeout,
@@ -134,12 +138,23 @@ void WorkerStarts::settle(Result<sandbox::Worker> result) {
     send_next();
 }
 
+/// Null: none may begin.
+std::shared_ptr<WorkerStart> WorkerStarts::take_next() {
+    std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
+    for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+        if (const auto next = one->lock(); next && may_begin(*next)) {
+            waiting_.erase(one);
+            return next;
+        }
+    }
+    return nullptr;
+}
+
 void WorkerStarts::send_next() {
-    while (!turn_ && !waiting_.empty()) {
-        const auto next = waiting_.front().lock();
-        waiting_.pop_front();
+    while (!turn_) {
+        const auto next = take_next();
         if (!next) {
-            continue;
+            return;
         }
         if (const Status sent = send(next); sent.has_error()) {
             const WorkerStart::Done done = std::exchange(next->done_, nullptr);

@@ -55,6 +55,10 @@ class WorkerStarts {
         std::function<int()> answer_fd;
         std::function<Result<std::optional<sandbox::Worker>>()> take_start;
         std::function<void()> give_up;
+        /// sandbox::Sandbox::is_frozen(): then pid 1 cannot answer, and has the patience again.
+        std::function<bool()> is_frozen = [] { return false; };
+        /// What was forked can be adopted, and all else waits until resume().
+        std::function<bool()> only_adopts = [] { return false; };
     };
 
     /// patience: from the request to its answer. keep_alive holds the owner of this object while a
@@ -72,10 +76,16 @@ class WorkerStarts {
     /// called; kLimitExceeded if too many wait. done gets kTimeout if pid 1 does not answer in
     /// time; the sandbox is dead then. Its other errors are those of sandbox::Sandbox.
     Result<std::shared_ptr<WorkerStart>> begin(sandbox::WorkerSpec spec, WorkerStart::Done done);
+    /// Sandbox::only_adopts says no more.
+    void resume() { send_next(); }
     /// One has been sent and has no answer.
     bool is_starting() const { return turn_ != nullptr; }
 
  private:
+    bool may_begin(const WorkerStart& start) const {
+        return start.spec_.forked != 0 || !sandbox_.only_adopts();
+    }
+    std::shared_ptr<WorkerStart> take_next();
     Status send(const std::shared_ptr<WorkerStart>& start);
     Status watch();
     void unwatch();

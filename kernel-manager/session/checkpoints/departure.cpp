@@ -97,7 +97,8 @@ bool Departure::begin(Halted halted) {
 boost::asio::awaitable<void> Departure::depart(std::shared_ptr<Watched> watched, Halted halted) {
     const auto session = keep_session_();
     Watched::Question still = [](const Watched& it) { return it.leaf.is_still(); };
-    const bool done = co_await Watched::wait(watched, std::move(still), kHaltPatience) && !closed_;
+    const bool stopped = co_await Watched::wait(watched, std::move(still), kHaltPatience);
+    const bool done = stopped && !closed_ && hooks_.give_way().has_value();
     if (done) {
         watched->leaf.seal();
         halted(true);

@@ -32,6 +32,8 @@ class Departure {
     struct Hooks {
         /// sandbox::Sandbox::halt() of the interpreter's group.
         std::function<Result<sandbox::HaltedLeaf>()> halt;
+        /// sandbox::Sandbox::give_way() of it. An error: what has stopped goes on.
+        std::function<Status()> give_way;
         /// Nothing is left of what was stopped, or the patience for that is over.
         std::function<void()> gone;
     };

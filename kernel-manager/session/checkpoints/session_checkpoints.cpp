@@ -332,7 +332,10 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::wake(std::strin
     if (forked.has_error()) {
         co_return forked.error();
     }
-    co_return WokenProcess{forked.value(), std::move(channels.ours)};
+    WokenProcess woken{forked.value(), std::move(channels.ours)};
+    const Checkpoint* const target = kept_.tree().find(id);
+    woken.runs_by_itself = target != nullptr && (target->carried_threads > 0 || target->goes_on);
+    co_return woken;
 }
 
 std::optional<Checkpoint> SessionCheckpoints::find_newest() const {

@@ -71,6 +71,9 @@ struct FakeInitSandbox {
     std::optional<Error> refuses;            // begin_start() says so
     bool under_way = false;
     int given_up = 0;
+    int looks = 0;       // how often was asked whether it is frozen
+    int frozen_for = 0;  // looks
+    bool only_adopts = false;
 
     void answer(Result<sandbox::Worker> result) {
         answer_.emplace(std::move(result));
@@ -110,7 +113,9 @@ struct FakeInitSandbox {
                 [this] {
                     ++given_up;
                     under_way = false;
-                }};
+                },
+            .is_frozen = [this] { return looks++ < frozen_for; },
+            .only_adopts = [this] { return only_adopts; }};
     }
 
  private:

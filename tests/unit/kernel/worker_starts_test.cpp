@@ -70,8 +70,11 @@ TEST_CASE("a second start waits for the answer to the first", "[session][starts]
 
 TEST_CASE("a pid 1 that does not answer in time is given up", "[session][starts]") {
     StartsFixture fixture(1ms);
+    fixture.sandbox.frozen_for = GENERATE(0, 2);  // it cannot answer then
     const auto first = fixture.begin("a");
     const auto second = fixture.begin("b");
+    fixture.until([&] { return fixture.sandbox.looks == fixture.sandbox.frozen_for; });
+    CHECK(fixture.sandbox.given_up == 0);
     fixture.until([&] { return fixture.ends.size() == 2; });
     CHECK(fixture.sandbox.given_up == 1);
     CHECK(
@@ -82,6 +85,34 @@ TEST_CASE("a pid 1 that does not answer in time is given up", "[session][starts]
     CHECK(fixture.starts->begin(StartsFixture::spec("c"), fixture.note("c")).has_error());
     fixture.poll();
     CHECK(fixture.ends.size() == 2);
+}
+
+TEST_CASE("a fork is adopted while all else waits", "[session][starts]") {
+    StartsFixture fixture;
+    WaitingChild child;
+    fixture.sandbox.only_adopts = true;
+    const auto first = fixture.begin("a");
+    auto dropped = fixture.begin("b");
+    CHECK(fixture.sandbox.taken.empty());
+    sandbox::WorkerSpec fork;
+    fork.forked = 7;
+    const auto adopted = fixture.starts->begin(std::move(fork), fixture.note("fork"));
+    REQUIRE(adopted.has_value());
+    REQUIRE(fixture.sandbox.taken.size() == 1);
+    CHECK(fixture.sandbox.taken[0].forked == 7);
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    CHECK(fixture.ends == Ends{"fork: worker 1"});
+    dropped.reset();
+    fixture.starts->resume();  // too early
+    CHECK(fixture.sandbox.taken.size() == 1);
+    fixture.sandbox.only_adopts = false;
+    fixture.starts->resume();
+    CHECK(fixture.sandbox.taken.size() == 2);
+    fixture.sandbox.answer_with(child);
+    fixture.poll();
+    CHECK(fixture.ends == Ends{"fork: worker 1", "a: worker 2"});
+    CHECK(fixture.sandbox.taken.size() == 2);
 }
 
 TEST_CASE("a worker that no kernel waits for any more is killed", "[session][starts]") {

@@ -127,6 +127,22 @@ TEST_CASE(
     CHECK(fixture.orders.size() == 1);
 }
 
+TEST_CASE(
+    "threads that go on in another process do not meet the one before it", "[session][kernel]") {
+    KernelFixture fixture;
+    fixture.launch_ready();
+    fixture.halts = true;
+    std::optional<Status> done;
+    WokenProcess woken{77, {}};
+    woken.runs_by_itself = true;
+    fixture.wait(fixture.kernel.go_back(std::move(woken), "Back."), done);
+    CHECK_FALSE(static_cast<bool>(fixture.halted));
+    CHECK(fixture.process().signals == std::vector<int>{SIGKILL});
+    CHECK(fixture.taken_over.empty());
+    fixture.crash();
+    CHECK(fixture.taken_over == std::vector<pid_t>{77});
+}
+
 TEST_CASE("after a death a kernel goes on from a checkpoint", "[session][kernel]") {
     KernelFixture fixture;
     fixture.launch_ready();

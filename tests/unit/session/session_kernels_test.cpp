@@ -218,6 +218,28 @@ TEST_CASE_METHOD(KernelsFixture, "nothing starts while everything is swept", "[s
     }
 }
 
+TEST_CASE_METHOD(KernelsFixture, "each language begins what was put off", "[session][kernels]") {
+    launch_main();
+    (void)kernels.open("bash");
+    kernels.launch_waiting();
+    process().answer_info();
+    const auto requests = [this] {
+        std::size_t sent = 0;
+        for (const auto& one : starts.processes) {
+            sent += one->sent.size();
+        }
+        return sent;
+    };
+    const std::size_t before = requests();
+    postpones_requests = true;
+    REQUIRE(executions.begin(code("")).has_value());
+    REQUIRE(executions.begin(code("bash")).has_value());
+    CHECK(requests() == before);
+    postpones_requests = false;
+    kernels.dispatch();
+    CHECK(requests() == before + 2);
+}
+
 TEST_CASE_METHOD(KernelsFixture, "a sweep spares other languages", "[session][kernels]") {
     launch_main();
     SupervisedKernel& bash = kernels.open("bash");
