@@ -55,6 +55,17 @@ Result<std::shared_ptr<SleepingCopy>> SleepingCopy::go_on(
 }
 
 PassedSleeper SleepingCopy::pass_on() {
+    if (ready_) {
+        // An older program knows nothing of such a fork, and could leave it in the interpreter's
+        // cgroup. The answer is not waited for: it comes before all others, as a stray one.
+        WakeRequest request{.kind = WakeKind::kLetGo};
+        request.sequence = ++sequence_;
+        // Ignored: then the copy has ended, and its fork with it.
+        (void)send_with_fds(
+            socket_.native_handle(), std::as_bytes(std::span(&request, 1)), std::span<const int>())
+            .has_value();
+        ready_ = false;
+    }
     PassedSleeper passed;
     passed.worker = worker_.id;
     passed.pidfd = std::move(worker_.pidfd);
@@ -106,7 +117,8 @@ boost::asio::awaitable<Status> SleepingCopy::prepare(std::chrono::milliseconds p
     const WakeRequest request{.kind = WakeKind::kPrepare};
     std::vector<int> none;
     const auto forked = co_await ask(request, std::move(none), patience);
-    ready_ = forked.has_value();
+    // One that has not answered may yet make it: while the session is paused, for one.
+    ready_ = forked.has_value() || forked.error().code() == ErrorCode::kTimeout;
     co_return forked.has_error() ? Status(forked.error()) : ok();
 }
 

@@ -75,7 +75,7 @@ class SleepingCopy : public std::enable_shared_from_this<SleepingCopy> {
     /// Has that fork end, and waits until its memory is gone. The same.
     boost::asio::awaitable<Status> let_go(std::chrono::milliseconds patience);
     bool prepares() const { return prepares_; }
-    /// It has made one for the next wake(), as far as is known.
+    /// It has made one for the next wake(), or may yet have.
     bool is_ready() const { return ready_; }
     /// Kills it, and fails a wake() that waits.
     void close();

@@ -81,6 +81,12 @@ struct CopyFixture {
         io.restart();
         (void)io.poll();
     }
+    template <typename T>
+    void run_until(const std::optional<T>& there) {
+        for (; !there.has_value(); (void)io.run_one()) {
+            io.restart();
+        }
+    }
 
     boost::asio::io_context io;
     UniqueFd peer;
@@ -135,15 +141,39 @@ TEST_CASE("a copy makes a fork ready, once for each that goes on", "[session][ch
         CHECK(gone->has_value());
         CHECK_FALSE(fixture.copy->is_ready());
     }
-    SECTION("another program goes on with it") {
+    SECTION("it is let go before another program has the copy") {
         PassedSleeper passed = fixture.copy->pass_on();
-        CHECK(passed.prepares);
-        CHECK(passed.ready);
+        const WakeRequest last = fixture.take(0);
+        CHECK(last.kind == sandbox::WakeKind::kLetGo);
+        CHECK_FALSE(passed.ready);
         const auto copy = SleepingCopy::go_on(fixture.io, std::move(passed));
         REQUIRE(copy.has_value());
         CHECK(copy.value()->prepares());
-        CHECK(copy.value()->is_ready());
+        fixture.copy = copy.value();
+        Woken woken;
+        fixture.wake(woken);
+        fixture.reply(last.sequence, 5);
+        CHECK_FALSE(woken.has_value());
+        fixture.reply(fixture.take().sequence, 12);
+        REQUIRE(woken.has_value());
+        CHECK(woken->value() == 12);
     }
+}
+
+TEST_CASE("a copy that has not answered may have a fork ready", "[session][checkpoint]") {
+    CopyFixture fixture;
+    std::optional<Status> prepared;
+    fixture.ask(fixture.copy->prepare(0ms), prepared);
+    fixture.run_until(prepared);
+    CHECK(prepared->error().code() == ErrorCode::kTimeout);
+    CHECK(fixture.copy->is_ready());
+    std::optional<Status> gone;
+    const std::uint32_t late = fixture.take(0).sequence;
+    fixture.ask(fixture.copy->let_go(1h), gone);
+    fixture.reply(late, 11);
+    fixture.reply(fixture.take(0).sequence, 5);
+    REQUIRE(gone.has_value());
+    CHECK_FALSE(fixture.copy->is_ready());
 }
 
 TEST_CASE("what is asked of a copy that is asked already comes next", "[session][checkpoint]") {
@@ -256,10 +286,7 @@ TEST_CASE("a copy that says nothing is given up, and can be asked again", "[sess
     CopyFixture fixture;
     Woken woken;
     fixture.wake(woken, false, 0ms);
-    while (!woken.has_value()) {
-        fixture.io.restart();
-        (void)fixture.io.run_one();
-    }
+    fixture.run_until(woken);
     REQUIRE(woken->has_error());
     CHECK(woken->error().code() == ErrorCode::kTimeout);
     const WakeRequest late = fixture.take();
@@ -313,10 +340,7 @@ TEST_CASE("a copy that never comes to sleep is found out", "[session][checkpoint
     SECTION("it says nothing") {
         expected = ErrorCode::kTimeout;
         fixture.wait_asleep(asleep, 0ms);
-        while (!asleep.has_value()) {
-            fixture.io.restart();
-            (void)fixture.io.run_one();
-        }
+        fixture.run_until(asleep);
     }
     SECTION("it is asked after a fork") {
         Woken woken;
