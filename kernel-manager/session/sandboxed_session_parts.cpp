@@ -90,6 +90,7 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
             return peak.has_value() ? std::optional(peak.value()) : std::nullopt;
         },
         .wake = [this] { freezer_.wake(); },
+        .is_paused = [this] { return freezer_.paused(); },
         .halt =
             [this, group](Departure::Halted halted) {
                 return group == 0 && starter_.begin_departure(std::move(halted));
@@ -194,6 +195,7 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
                 }
             },
         .wake = [this] { freezer_.wake(); },
+        .is_paused = [this] { return freezer_.paused(); },
         .has_room = [this] { return has_room_for_ready_fork(sandbox_.usage(), session_limits()); },
         .settled = [this] { closed_ ? void() : life_.review_if_kept(); },
         .hold = [this] { kernels_.main().hold(); },
@@ -236,7 +238,7 @@ AutoCheckpointer::Hooks SandboxedSession::auto_checkpoint_hooks() {
         .is_at_rest =
             [this] {
                 return !closed_ && !setup_.spare && !checkpoints_.is_working() &&
-                       kernels_.main().is_at_rest();
+                       !freezer_.paused() && kernels_.main().is_at_rest();
             },
         .make = [this] { boost::asio::co_spawn(io_, make_automatic(), boost::asio::detached); },
         .release =

@@ -109,6 +109,8 @@ class SupervisedKernel {
         std::function<std::optional<std::uint64_t>()> memory_peak;
         /// Thaws what is inside, before anything is asked of it.
         std::function<void()> wake;
+        /// ProcessSupervisor::Sandbox's.
+        std::function<bool()> is_paused = [] { return false; };
         /// ProcessSupervisor::Sandbox::halt.
         std::function<bool(std::function<void(bool)>)> halt = nullptr;
     };

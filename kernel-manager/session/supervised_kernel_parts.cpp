@@ -30,6 +30,7 @@ ProcessSupervisor::Sandbox SupervisedKernel::process_sandbox(UsageMeter& usage) 
         .goes_on = [this] { return revival_.has_value(); },
         .wake = sandbox_.wake,
         .oom_kills = [&usage] { return usage.counters().oom_kills; },
+        .is_paused = sandbox_.is_paused,
         .halt = sandbox_.halt};
 }
 

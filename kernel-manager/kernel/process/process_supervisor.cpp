@@ -180,6 +180,12 @@ void ProcessSupervisor::prove_end(ClaimedEnd::Step step) {
     if (!process_ || end_.is_near()) {
         return;  // its end is certain
     }
+    if (sandbox_.is_paused()) {
+        // Nothing of it runs, nor could it answer.
+        claimed_end_.settle();
+        watch_claimed_end(std::chrono::steady_clock::now() + settings_.paused_claim_patience);
+        return;
+    }
     if (step == ClaimedEnd::Step::kAsk) {
         if (listener_.running() != nullptr) {
             return;  // that is the question

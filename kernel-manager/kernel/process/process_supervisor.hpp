@@ -44,6 +44,8 @@ namespace cellkeep::session {
 inline constexpr std::chrono::milliseconds kTellPatience{250};
 /// How long a killed interpreter, or what one has left running, may take to go.
 inline constexpr std::chrono::seconds kEndPatience{30};
+/// How long a process that is paused is not asked again whether its run is over.
+inline constexpr std::chrono::seconds kPausedClaimPatience{10};
 
 /// A process on its way from one program in the server's process to another, and what is known of
 /// it.
@@ -77,6 +79,8 @@ class ProcessSupervisor {
         std::function<void()> wake;
         /// The sandbox's count of OOM kills.
         std::function<std::uint64_t()> oom_kills;
+        /// A client has paused it: what nobody waits for does not wake it.
+        std::function<bool()> is_paused = [] { return false; };
         /// Stops the process with all that it has started, and kills them. Returns false if that
         /// cannot be done; otherwise the call says later whether it was: then the next process may
         /// start, although Linux has not taken them apart yet. Until the call nothing may start.
@@ -133,6 +137,7 @@ class ProcessSupervisor {
         // of tests
         std::chrono::milliseconds tell_patience = kTellPatience;
         std::chrono::milliseconds end_patience = kEndPatience;
+        std::chrono::milliseconds paused_claim_patience = kPausedClaimPatience;
     };
 
     /// The limits stay where they are and may change.

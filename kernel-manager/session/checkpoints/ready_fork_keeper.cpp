@@ -32,12 +32,13 @@ void ReadyForkKeeper::begin(const std::string& checkpoint) {
 boost::asio::awaitable<void> ReadyForkKeeper::prepare(std::string checkpoint) {
     const auto session = keep_session_();
     co_await hooks_.wait_moved();
-    if (ready_ && *ready_ != checkpoint) {
+    if (ready_ && *ready_ != checkpoint && !hooks_.is_paused()) {
         std::string former = *ready_;
         co_await let_go_of(std::move(former));
     }
     const auto copy = hooks_.copy_of(checkpoint);
-    if (!closed_ && copy && hooks_.has_room()) {
+    const bool replaces = ready_ && *ready_ != checkpoint;
+    if (!closed_ && copy && !replaces && !hooks_.is_paused() && hooks_.has_room()) {
         ready_ = std::move(checkpoint);
         hooks_.wake();
         // Ignored: then none is ready, and the next to go back waits for its fork.

@@ -46,6 +46,7 @@ ReadyForkKeeper::Hooks SessionCheckpoints::ready_hooks() {
     return {
         .copy_of = [this](const std::string& id) { return kept_.copy_of(id); },
         .wait_moved = [this] { return hooks_.starter.wait_moved(); },
+        .is_paused = hooks_.is_paused,
         .has_room = hooks_.has_room,
         .wake = hooks_.wake,
         .settled = hooks_.settled};
@@ -96,6 +97,9 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::make_one(
     }
     if (closed_) {
         co_return ended();
+    }
+    if (order.automatic && hooks_.is_paused()) {
+        co_return Error(ErrorCode::kConflict, "checkpoint: the session is paused");
     }
     co_return co_await copy(std::move(order), std::move(kept));
 }
@@ -367,8 +371,10 @@ Status SessionCheckpoints::remove(const std::string& id) {
 
 boost::asio::awaitable<checkpoint::CheckpointList> SessionCheckpoints::list() {
     const auto session = keep_session_();
-    if (working_) {
-        co_return co_await kept_.list();  // that wants the fork, or makes others
+    // What is under way wants the fork, or makes others. And who only looks wakes nothing that is
+    // paused.
+    if (working_ || hooks_.is_paused()) {
+        co_return co_await kept_.list();
     }
     // What a copy shares with a fork of itself is not seen to be its own.
     const auto former = co_await ready_.let_go();

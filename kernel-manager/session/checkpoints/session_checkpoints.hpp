@@ -54,6 +54,7 @@ class SessionCheckpoints {
         /// Thaws what is inside.
         std::function<void()> wake;
         /// ReadyForkKeeper::Hooks.
+        std::function<bool()> is_paused;
         std::function<bool()> has_room;
         std::function<void()> settled;
         /// Between them the interpreter begins nothing that waits for it.

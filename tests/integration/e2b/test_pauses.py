@@ -4,12 +4,14 @@
 import base64
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
 import pytest
 import requests
-from harness import TOKEN, Server, wait_until
+from checkpoints import checkpoint, listed, roll_back, run
+from harness import TOKEN, Server, Session, wait_until
 
 KEY = {"X-API-Key": TOKEN}
 Make = Callable[..., dict]
@@ -100,6 +102,35 @@ def test_a_commands_deadline_wakes_no_paused_sandbox(server: Server, make: Make)
     assert info(server, sandbox)["state"] == "paused"
     assert ask(server, sandbox, "connect", {"timeout": 60}) == 201
     wait_until(lambda: list_processes(server, sandbox) == [], 30, "the command has ended")
+
+
+def pause(server: Server, session: Session) -> Callable[[], str]:
+    """Any session is a sandbox. Returns what tells its state."""
+    sandbox = {"sandboxID": session.info["id"].removeprefix("ses_")}
+    assert ask(server, sandbox, "pause", {}) == 204
+    return lambda: info(server, sandbox)["state"]
+
+
+def test_what_nobody_waits_for_wakes_no_paused_sandbox(server: Server) -> None:
+    """What the server does by itself behind a run, a checkpoint and a rollback, and a look."""
+    session = server.create(checkpoints={"auto": "each"}, limits={"wall_ms": 1_000})
+    made = checkpoint(session, label="kept")
+    steps = {
+        "run": lambda: run(session, "1"),
+        "checkpoint": lambda: checkpoint(session, label="another"),
+        "rollback": lambda: roll_back(session, made, discard=True),
+        "list": lambda: listed(session),
+    }
+    for _ in range(3):
+        for name, step in steps.items():
+            step()
+            state = pause(server, session)
+            listed(session)
+            # A fork and a copy take milliseconds, and the run's limit is a second.
+            threading.Event().wait(1.5 if name == "run" else 0.2)
+            assert state() == "paused", name
+            assert run(session, "6 * 7")["result"]["text/plain"] == "42"
+    assert session.delete() == 204
 
 
 def test_a_signature_that_has_expired_wakes_nothing(server: Server, make: Make) -> None:

@@ -273,6 +273,14 @@ TEST_CASE(
         CHECK(fixture.io.run_one() == 1);  // of the timer that was taken back
         CHECK(fixture.process().signals.empty());
     }
+    SECTION("when it is not paused any more") {
+        fixture.paused_for = 3;
+        fixture.supervisor.watch_claimed_end(past);
+        fixture.until([&] { return fixture.looks == 3; });
+        CHECK(fixture.process().sent.size() == asked);
+        fixture.until([&] { return fixture.process().sent.size() > asked; });
+        CHECK(fixture.process().signals.empty());
+    }
     SECTION("but not if it has begun another") {
         fixture.supervisor.watch_claimed_end(past);
         fixture.supervisor.settle_claimed_end();

@@ -57,7 +57,8 @@ struct SupervisorFixture {
                .first_inside = true,
                .spare = spare,
                .tell_patience = tell_patience,
-               .end_patience = std::chrono::milliseconds(0)},
+               .end_patience = std::chrono::milliseconds(0),
+               .paused_claim_patience = std::chrono::milliseconds(1)},
               limits,
               sandbox_hooks(),
               listener(),
@@ -71,6 +72,8 @@ struct SupervisorFixture {
     int sweeps = 0;
     bool postpones = false;
     std::uint64_t oom_kills = 0;
+    int looks = 0;       // how often was asked whether it is paused
+    int paused_for = 0;  // looks
     bool halts = false;
     std::vector<std::function<void(bool)>> halted;
     bool goes_on = false;
@@ -91,6 +94,7 @@ struct SupervisorFixture {
             .goes_on = [this] { return goes_on; },
             .wake = [] {},
             .oom_kills = [this] { return oom_kills; },
+            .is_paused = [this] { return looks++ < paused_for; },
             .halt =
                 [this](std::function<void(bool)> done) {
                     if (halts) {

@@ -81,12 +81,14 @@ struct KeeperFixture {
     boost::asio::io_context io;
     std::map<std::string, std::shared_ptr<SleepingCopy>> copies;
     std::map<std::string, UniqueFd> peers;
+    bool paused = false;
     bool room = true;
     int settled = 0;
     ReadyForkKeeper keeper{
         io,
         {.copy_of = [this](const std::string& id) { return copy_of(id); },
          .wait_moved = [] { return nothing(); },
+         .is_paused = [this] { return paused; },
          .has_room = [this] { return room; },
          .wake = [] {},
          .settled = [this] { ++settled; }},
@@ -119,6 +121,13 @@ TEST_CASE("one copy of a session has a fork ready", "[session][checkpoint]") {
         fixture.copies.erase("a");
         fixture.begin("b");
         CHECK(fixture.answer("b", WakeKind::kPrepare, 11));
+    }
+    SECTION("which stays while the session is paused") {
+        fixture.paused = true;
+        fixture.begin("b");
+        CHECK_FALSE(fixture.take("a").has_value());
+        CHECK_FALSE(fixture.take("b").has_value());
+        CHECK(fixture.keeper.is_at_rest());
     }
     SECTION("which can be let go") {
         std::optional<std::string> which;
@@ -173,6 +182,11 @@ TEST_CASE("no fork is made ready", "[session][checkpoint]") {
     }
     SECTION("without room for it") {
         fixture.room = false;
+        fixture.begin("a");
+        CHECK_FALSE(fixture.take("a").has_value());
+    }
+    SECTION("of a session that is paused") {
+        fixture.paused = true;
         fixture.begin("a");
         CHECK_FALSE(fixture.take("a").has_value());
     }
