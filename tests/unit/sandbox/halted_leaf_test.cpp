@@ -74,6 +74,7 @@ TEST_CASE("each process of a leaf gets its SIGKILL", "[sandbox][cgroup]") {
     REQUIRE(leaf.value().kill().has_value());
     for (const pid_t child : children) {
         int status = 0;
+        REQUIRE(::kill(child, SIGUSR1) == 0);  // or the test would wait for ever
         REQUIRE(::waitpid(child, &status, 0) == child);
         CHECK(WTERMSIG(status) == SIGKILL);
     }
