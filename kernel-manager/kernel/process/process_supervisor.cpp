@@ -225,6 +225,9 @@ void ProcessSupervisor::begin_restart() {
 
 boost::asio::awaitable<Status> ProcessSupervisor::restart() {
     const auto owner = keep_alive_();
+    if (closed_) {
+        co_return session_ended();
+    }
     auto restarted = handshake_.wait_restarted();  // before what may settle it at once
     begin_restart();
     co_return co_await std::move(restarted);

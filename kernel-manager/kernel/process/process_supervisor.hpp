@@ -182,7 +182,7 @@ class ProcessSupervisor {
     // --- its end
     /// A client asks for a fresh process. What waits is answered; launch follows by itself.
     void begin_restart();
-    /// begin_restart(), and until the fresh process has answered.
+    /// begin_restart(), and until the fresh process has answered. kCancelled after close().
     boost::asio::awaitable<Status> restart();
     /// As restart(), with a next process that does not wait for the end of this one, but only for
     /// its last instruction, where that can be had (Sandbox::halt).
@@ -275,6 +275,10 @@ class ProcessSupervisor {
     }
 
  private:
+    /// Of what nobody would settle any more.
+    static Error session_ended() {
+        return {ErrorCode::kCancelled, "restart: the session has ended"};
+    }
     bool is_live_at_rest() const;
     Interpreter::Events events();
     void launch_under(const protocol::Message* parent);

@@ -32,6 +32,9 @@ void ProcessSupervisor::sweep() {
 
 boost::asio::awaitable<Status> ProcessSupervisor::replace() {
     const auto owner = keep_alive_();
+    if (closed_) {
+        co_return session_ended();
+    }
     auto replaced = handshake_.wait_restarted();  // before what may settle it at once
     begin_replacement();
     co_return co_await std::move(replaced);

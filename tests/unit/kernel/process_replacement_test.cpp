@@ -124,6 +124,26 @@ TEST_CASE("a session that ends does not wait until its process has stopped", "[s
     CHECK(fixture.starts.processes.size() == 1);
 }
 
+TEST_CASE("nothing follows what has ended with its session", "[session][process]") {
+    SupervisorFixture fixture;
+    fixture.launch_ready();
+    fixture.halts = GENERATE(true, false);
+    fixture.supervisor.close();
+    const bool ended = GENERATE(true, false);  // or it is about to
+    if (ended) {
+        fixture.supervisor.end({Death::Kind::kRequested, 0});
+    }
+    const Done replaced = fixture.spawn(fixture.supervisor.replace());
+    const Done restarted = fixture.spawn(fixture.supervisor.restart());
+    fixture.poll();
+    REQUIRE(replaced->has_value());
+    CHECK((*replaced)->error().code() == ErrorCode::kCancelled);
+    REQUIRE(restarted->has_value());
+    CHECK((*restarted)->error().code() == ErrorCode::kCancelled);
+    CHECK(fixture.halted.empty());
+    CHECK(fixture.starts.processes.size() == 1);
+}
+
 TEST_CASE("what cannot be stopped is restarted", "[session][process]") {
     SupervisorFixture fixture;
     fixture.launch_ready();
