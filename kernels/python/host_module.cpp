@@ -30,12 +30,11 @@ Result<std::unique_ptr<Interpreter>> create_hosted(const KernelParts& parts) {
 
 /// run(argument): does not return.
 PyObject* run_hosted(PyObject* /*module*/, PyObject* arguments) {
-    const char* data = nullptr;
-    Py_ssize_t size = 0;
-    if (PyArg_ParseTuple(arguments, "s#:run", &data, &size) == 0) {
+    Words words;
+    if (PyArg_ParseTuple(arguments, "O&:run", take_text, &words) == 0) {
         return nullptr;
     }
-    const std::string_view argument(data, static_cast<std::size_t>(size));
+    const std::string_view argument = words.view();
     if (argument == kZygoteArgument) {
         run_zygote(kModuleProgram, prepare_hosted, create_hosted);
     }

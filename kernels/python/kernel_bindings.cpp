@@ -50,13 +50,6 @@ PyObject* none_or_refusal(const Status& status) {
     return none_or(is_limit ? PyExc_ValueError : PyExc_EOFError, status);
 }
 
-/// An argument as "s#" and "y#" take it.
-struct Words {
-    const char* data = nullptr;
-    Py_ssize_t size = 0;
-    std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
-};
-
 /// Runs a method's body; what C++ throws becomes Python's exception.
 template <typename Body>
 PyObject* guarded(const Body& body) {
@@ -131,13 +124,13 @@ PyObject* publish(PyObject* self, PyObject* arguments) {
     int more = 0;
     if (PyArg_ParseTuple(
             arguments,
-            "s#y#y#Op:publish",
-            &type.data,
-            &type.size,
-            &content.data,
-            &content.size,
-            &metadata.data,
-            &metadata.size,
+            "O&O&O&Op:publish",
+            take_text,
+            &type,
+            take_bytes,
+            &content,
+            take_bytes,
+            &metadata,
             &buffers,
             &more) == 0) {
         return nullptr;
@@ -163,8 +156,7 @@ PyObject* parent_header(PyObject* self, PyObject* /*none*/) {
 PyObject* request_input(PyObject* self, PyObject* arguments) {
     Words prompt;
     int password = 0;
-    if (PyArg_ParseTuple(arguments, "s#p:request_input", &prompt.data, &prompt.size, &password) ==
-        0) {
+    if (PyArg_ParseTuple(arguments, "O&p:request_input", take_text, &prompt, &password) == 0) {
         return nullptr;
     }
     return guarded([&] {
@@ -191,8 +183,7 @@ PyObject* read_input(PyObject* self, PyObject* /*none*/) {
 PyObject* ask(PyObject* self, PyObject* arguments) {
     Words type;
     Words content;
-    if (PyArg_ParseTuple(
-            arguments, "s#y#:ask", &type.data, &type.size, &content.data, &content.size) == 0) {
+    if (PyArg_ParseTuple(arguments, "O&O&:ask", take_text, &type, take_bytes, &content) == 0) {
         return nullptr;
     }
     return guarded([&] { return none_or_refusal(host_of(self).ask(type.view(), content.view())); });
@@ -201,7 +192,7 @@ PyObject* ask(PyObject* self, PyObject* arguments) {
 /// As read_input(): the JSON of the answer's content.
 PyObject* read_answer(PyObject* self, PyObject* arguments) {
     Words type;
-    if (PyArg_ParseTuple(arguments, "s#:read_answer", &type.data, &type.size) == 0) {
+    if (PyArg_ParseTuple(arguments, "O&:read_answer", take_text, &type) == 0) {
         return nullptr;
     }
     return guarded([&] {
@@ -238,15 +229,15 @@ PyObject* send(PyObject* self, PyObject* arguments) {
     Words content;
     if (PyArg_ParseTuple(
             arguments,
-            "s#s#y#y#:send",
-            &channel.data,
-            &channel.size,
-            &type.data,
-            &type.size,
-            &header.data,
-            &header.size,
-            &content.data,
-            &content.size) == 0) {
+            "O&O&O&O&:send",
+            take_text,
+            &channel,
+            take_text,
+            &type,
+            take_bytes,
+            &header,
+            take_bytes,
+            &content) == 0) {
         return nullptr;
     }
     return guarded([&] {
@@ -269,7 +260,7 @@ PyObject* refuse_new(PyTypeObject* /*type*/, PyObject* /*arguments*/, PyObject* 
 
 PyObject* cell_hash(PyObject* /*module*/, PyObject* arguments) {
     Words code;
-    if (PyArg_ParseTuple(arguments, "s#:cell_hash", &code.data, &code.size) == 0) {
+    if (PyArg_ParseTuple(arguments, "O&:cell_hash", take_bytes, &code) == 0) {
         return nullptr;
     }
     return PyLong_FromUnsignedLong(hash_cell(code.view()));

@@ -78,6 +78,22 @@ Result<std::string_view> view_bytes(PyObject* bytes) {
     return std::string_view(data, static_cast<std::size_t>(size));
 }
 
+int take_text(PyObject* text, void* words) {
+    auto& taken = *static_cast<Words*>(words);
+    taken.data = PyUnicode_AsUTF8AndSize(text, &taken.size);
+    return taken.data == nullptr ? 0 : 1;
+}
+
+int take_bytes(PyObject* bytes, void* words) {
+    auto& taken = *static_cast<Words*>(words);
+    char* data = nullptr;
+    if (PyBytes_AsStringAndSize(bytes, &data, &taken.size) != 0) {
+        return 0;
+    }
+    taken.data = data;
+    return 1;
+}
+
 std::string take_exception() {
     PyObject* type = nullptr;
     PyObject* value = nullptr;

@@ -6,7 +6,6 @@
 // count looks like depends on the version.
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include "protocol/support/result.hpp"
 
 #include <Python.h>
@@ -89,6 +88,19 @@ Object call_method(
 
 /// Of a bytes object; it lives as long as that. TypeError: it is none.
 Result<std::string_view> view_bytes(PyObject* bytes);
+
+/// What a call of ours got as text or bytes; it lives as long as the arguments.
+struct Words {
+    const char* data = nullptr;
+    Py_ssize_t size = 0;
+    std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
+};
+
+/// A str and a bytes object for a Words, as "O&" of PyArg_ParseTuple() calls them. Not "s#" and
+/// "y#": by the headers of CPython 3.13 on, these call what 3.9 takes for lengths that are ints,
+/// and 3.10 to 3.12 refuse.
+int take_text(PyObject* text, void* words);
+int take_bytes(PyObject* bytes, void* words);
 
 /// Forgets the exception that is set; "ValueError: what it says". Never fails.
 std::string take_exception();

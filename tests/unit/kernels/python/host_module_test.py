@@ -14,17 +14,17 @@ from cellkeep_kernel import hosted
 MODULE = os.environ["CELLKEEP_TEST_HOST_MODULE"]
 # Each is in the shared library of CPython 3.9. A new one belongs here only if it is there, too.
 NAMES = """
-PyBool_FromLong PyBuffer_Release PyBytes_AsStringAndSize PyBytes_FromStringAndSize PyDict_GetItemWithError
-PyDict_New PyDict_SetItem PyErr_Clear PyErr_Fetch PyErr_NoMemory PyErr_NormalizeException PyErr_Occurred
-PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_EOFError PyExc_OSError PyExc_RuntimeError
+PyArg_ParseTuple PyBool_FromLong PyBuffer_Release PyBytes_AsStringAndSize PyBytes_FromStringAndSize
+PyDict_GetItemWithError PyDict_New PyDict_SetItem PyErr_Clear PyErr_Fetch PyErr_NoMemory PyErr_NormalizeException
+PyErr_Occurred PyErr_SetString PyEval_RestoreThread PyEval_SaveThread PyExc_EOFError PyExc_OSError PyExc_RuntimeError
 PyExc_TypeError PyExc_ValueError PyGILState_Ensure PyGILState_Release PyImport_ImportModule PyList_Append
 PyList_GetItem PyList_New PyList_Size PyLong_AsLong PyLong_AsSsize_t PyLong_FromLong PyLong_FromSsize_t
 PyLong_FromUnsignedLong PyModule_AddFunctions PyModule_Create2 PyOS_AfterFork_Child PyOS_AfterFork_Parent
 PyOS_BeforeFork PyObject_CallMethodObjArgs PyObject_CallObject PyObject_GenericGetDict PyObject_GetAttrString
 PyObject_GetBuffer PyObject_IsInstance PyObject_IsTrue PyObject_SetAttrString PyObject_Str PySequence_GetItem
 PySequence_Size PyTuple_New PyTuple_SetItem PyType_FromSpec PyType_FromSpecWithBases PyType_GenericAlloc
-PyType_GetFlags PyUnicode_AsUTF8AndSize PyUnicode_FromStringAndSize PyUnicode_GetLength
-PyUnicode_InternFromString Py_DecRef Py_IncRef _PyArg_ParseTuple_SizeT _Py_NoneStruct
+PyType_GetFlags PyUnicode_AsUTF8AndSize PyUnicode_FromStringAndSize PyUnicode_GetLength PyUnicode_InternFromString
+Py_DecRef Py_IncRef _Py_NoneStruct
 """.split()
 
 
@@ -41,6 +41,14 @@ class HostModule(unittest.TestCase):
 
     def test_it_shows_one_name(self):
         self.assertEqual(names("--defined-only"), {"PyInit__cellkeep_host"})
+
+    def test_its_functions_take_bytes_with_their_length(self):
+        hash_bytes = hosted.load(MODULE).cell_hash
+        self.assertEqual(hash_bytes(b"a\0b"), hash_bytes(b"a\0b"))
+        self.assertNotEqual(hash_bytes(b"a\0b"), hash_bytes(b"a"))
+        for others in (("a",), (1,), (), (b"a", b"b")):
+            with self.assertRaises(TypeError):
+                hash_bytes(*others)
 
     def run_start(self, *arguments, **variables):
         flags = ["-I", "-B", "-X", "utf8"]
