@@ -28,7 +28,7 @@ struct NodeRecord {
 struct NamedRecord {
     std::string name;
     std::string digest;  // of its files: the image that it is
-    std::string python;  // "3.11", or "3.12.1" of one that it brings
+    std::string python;  // "3.11" of Debian's, or "3.12.1" of one that it brings
     std::string index;   // as it may be shown
     std::uint64_t bytes = 0;
     std::string created_at;                       // ISO 8601

@@ -255,7 +255,7 @@ Result<std::string> locate(const std::string& wanted, std::string_view folders) 
 }  // namespace
 
 bool is_brought(std::string_view version) {
-    return version != kPythonVersion;
+    return std::count(version.begin(), version.end(), '.') == 2;
 }
 
 Result<PythonProgram> find_python(

@@ -39,7 +39,8 @@ struct PythonProgram {
     std::string name() const { return "python3." + std::to_string(minor); }
 };
 
-/// Whether a record's version is that of a Python that its environment has brought.
+/// Whether a record's version is that of a Python that its environment has brought: it has the
+/// patch. One without is Debian's, of this machine or of what it was before an upgrade.
 bool is_brought(std::string_view version);
 
 /// wanted: "3.12", which is looked for in folders (as $PATH has them), or a path. It is run there

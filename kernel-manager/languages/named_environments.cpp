@@ -83,6 +83,19 @@ void start_in_own_python(
     spec.debugger = true;
 }
 
+/// Packages that are beside those of Debian's Python are for its version alone, and there is none
+/// of another version to start.
+Status check_python(const environments::NamedRecord& record) {
+    if (environments::is_brought(record.python) || record.python == environments::kPythonVersion) {
+        return ok();
+    }
+    return Error(
+        ErrorCode::kUnavailable,
+        "it is of Debian's Python " + record.python + ", and that of this server is " +
+            environments::kPythonVersion,
+        "Make it again: cellkeep env update " + record.name);
+}
+
 /// The names of a language's environments, for people.
 std::string environments_of(const KernelCatalog& catalog, const std::string& language) {
     std::string names(environments::kDefaultEnvironment);
@@ -172,6 +185,7 @@ Result<KernelSpec> find_named_spec(
     environments::EnvironmentStore& store,
     const KernelSpec& python,
     const environments::NamedEnvironment& environment) {
+    BOOST_OUTCOME_TRY(check_python(environment.record));
     // Where there is no release, no environment of one fits.
     const auto release = environments::find_debian_release();
     BOOST_OUTCOME_TRY(check_system_packages(

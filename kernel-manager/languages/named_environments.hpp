@@ -26,7 +26,8 @@ KernelSpec make_named_spec(
     const image::ImageInUse& files);
 
 /// The same of an environment of the store, whose files are in use from then on. Errors say why it
-/// cannot be offered: those of EnvironmentStore::use() and check_system_packages().
+/// cannot be offered: those of EnvironmentStore::use() and check_system_packages(), and
+/// kUnavailable for one of another Debian's Python.
 Result<KernelSpec> find_named_spec(
     environments::EnvironmentStore& store,
     const KernelSpec& python,

@@ -329,7 +329,11 @@ EnvUpdate completed(EnvUpdate command, const environments::NamedRecord& record) 
         command.node_registry = registry == environments::kDefaultRegistry ? "" : registry;
     }
     if (!command.python) {
-        command.python = record.asked_python.empty() ? record.python : record.asked_python;
+        // Debian's is that of this machine, whichever it was when the environment was made.
+        const bool brought = environments::is_brought(record.python);
+        const std::string& asked =
+            record.asked_python.empty() ? record.python : record.asked_python;
+        command.python = brought ? asked : environments::kPythonVersion;
     }
     return command;
 }

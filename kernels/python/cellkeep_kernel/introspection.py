@@ -80,7 +80,7 @@ class Introspection:
             },
             "banner": f"Python {version} (Cellkeep), IPython {release.version}",
             "help_links": [
-                {"text": "Python Reference", "url": "https://docs.python.org/3.11"},
+                {"text": "Python Reference", "url": f"https://docs.python.org/{version.rpartition('.')[0]}"},
                 {"text": "IPython Reference", "url": "https://ipython.org/documentation.html"},
             ],
             # The field `debugger` is the older way to say it, which front ends still look at.

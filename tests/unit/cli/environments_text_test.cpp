@@ -9,11 +9,13 @@
 namespace cellkeep::cli {
 namespace {
 
+const std::string kDebians = environments::kPythonVersion;
+
 environments::NamedEnvironment make_environment(const std::string& name) {
     environments::NamedEnvironment one;
     one.record.name = name;
     one.record.digest = "sha256:" + std::string(64, 'a');
-    one.record.python = "3.11";
+    one.record.python = kDebians;
     one.record.index = "PyPI";
     one.record.bytes = 3UL << 20U;
     one.record.created_at = "2026-11-26T10:00:00.123Z";
@@ -34,9 +36,13 @@ TEST_CASE("environments are a table and JSON", "[cli][environments]") {
     CHECK(
         env_table({used, damaged, other}) ==
         "NAME  KERNEL       PYTHON  PACKAGES  MIB  STATE       MADE\n"
-        "geo   python3-geo  3.11    2         3    in use      2026-11-26T10:00:00\n"
-        "nlp   python3-nlp  3.11    2         3    damaged     2026-11-26T10:00:00\n"
-        "a     python3-a    3.12.1  2         3    not in use  2026-11-26T10:00:00\n");
+        "geo   python3-geo  " +
+            kDebians +
+            "    2         3    in use      2026-11-26T10:00:00\n"
+            "nlp   python3-nlp  " +
+            kDebians +
+            "    2         3    damaged     2026-11-26T10:00:00\n"
+            "a     python3-a    3.12.1  2         3    not in use  2026-11-26T10:00:00\n");
     const auto listed = nlohmann::json::parse(env_json(std::vector{used, damaged}));
     REQUIRE(listed.size() == 2);
     CHECK(listed[0]["kernel"] == "python3-geo");
@@ -71,10 +77,11 @@ TEST_CASE(
 TEST_CASE("an environment is exported as requirements", "[cli][environments]") {
     CHECK(
         env_requirements(make_environment("geo").record) ==
-        "# The environment geo, Python 3.11, made of PyPI at 2026-11-26T10:00:00.123Z\n"
-        "# built from source: alpha\n"
-        "alpha==1.0\n"
-        "beta==2.0\n");
+        "# The environment geo, Python " + kDebians +
+            ", made of PyPI at 2026-11-26T10:00:00.123Z\n"
+            "# built from source: alpha\n"
+            "alpha==1.0\n"
+            "beta==2.0\n");
 }
 
 TEST_CASE("packages of Debian are shown, counted and exported", "[cli][environments]") {
@@ -92,7 +99,7 @@ TEST_CASE("packages of Debian are shown, counted and exported", "[cli][environme
                         "packages of Debian (besides those of every session):\n"
                         "  graphviz 2.42.2-7\n"
                         "  libgvc6 2.42.2-7 (its setup script was not run)\n"));
-    CHECK_THAT(env_table({one}), Catch::Contains("geo   python3-geo  3.11    4  "));
+    CHECK_THAT(env_table({one}), Catch::Contains("geo   python3-geo  " + kDebians + "    4  "));
     CHECK_THAT(
         env_requirements(one.record), Catch::Contains("# of debian bookworm: libgvc6=2.42.2-7\n"));
     const auto model = nlohmann::json::parse(env_json(one));
@@ -134,7 +141,9 @@ TEST_CASE("an update asks for what was asked for", "[cli][environments]") {
     auto record = make_environment("geo").record;
     const auto same = completed(update_of("geo"), record);
     CHECK(same.index == "");
-    CHECK(same.python == "3.11");
+    CHECK(same.python == kDebians);
+    record.python = record.asked_python = "3.9";  // Debian's, before the machine had a newer one
+    CHECK(completed(update_of("geo"), record).python == kDebians);
     record.index = "https://packages.example/simple";
     record.python = "3.12.1";
     record.asked_python = "/opt/own/python";

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,8 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using environments::find_python;
+using environments::kPythonMinor;
 using environments::kPythonMinorMax;
 using environments::kPythonMinorMin;
+using environments::kPythonProgram;
+using environments::kPythonVersion;
 using environments::PythonProgram;
 
 /// A folder for programs, and an empty one where they are asked.
@@ -40,8 +44,12 @@ struct Programs {
     /// Debian's program at another place; its library is where it was.
     std::string copy() const {
         std::string path = folder.file("bin/copy");
-        fs::copy_file("/usr/bin/python3.11", path);
+        fs::copy_file(kPythonProgram, path);
         return path;
+    }
+    /// What starts Debian's program.
+    std::string starter(const std::string& name) const {
+        return script(name, std::string("#!/bin/sh\nexec ") + kPythonProgram + " \"$@\"\n");
     }
     Result<PythonProgram> find(const std::string& wanted) const {
         return find_python(wanted, folder.file("bin") + ":relative:", folder.file("scratch"));
@@ -56,13 +64,24 @@ struct Programs {
     TemporaryDirectory folder;
 };
 
+/// Of a Python that says that it is Debian's program.
 std::string answer(const std::string& version, const std::string& more = "") {
     return R"({"version": )" + version +
            R"(, "implementation": "CPython", "bits": 64, "machine": "x86_64", )"
-           R"("free_threaded": false, "missing": [], "program": "/usr/bin/python3.11", )"
-           R"("prefix": "/usr", "standard_library": "/usr/lib/python3.11", "headers": "", )"
-           R"("libraries": [])" +
-           more + "}";
+           R"("free_threaded": false, "missing": [], "program": ")" +
+           kPythonProgram + R"(", "prefix": "/usr", "standard_library": "/usr/lib/python)" +
+           kPythonVersion + R"(", "headers": "", "libraries": [])" + more + "}";
+}
+
+/// "3.11.2" as an answer has it: [3,11,2].
+std::string in_answer(std::string version) {
+    std::replace(version.begin(), version.end(), '.', ',');
+    return "[" + version + "]";
+}
+
+const std::string& debians_name() {
+    static const std::string name = fs::path(kPythonProgram).filename();
+    return name;
 }
 
 bool says(const std::string& text, const std::string& part) {
@@ -72,22 +91,28 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST_CASE("Debian's Python is the one that every session has", "[environments][python]") {
     const Programs programs;
-    const std::string script =
-        programs.script("python", "#!/bin/sh\nexec /usr/bin/python3.11 \"$@\"\n");
     for (const std::string& wanted :
-         {std::string("3.11"),
-          std::string("/usr/bin/python3.11"),
-          std::string("/bin/python3.11"),
-          script}) {
+         {std::string(kPythonVersion),
+          std::string(kPythonProgram),
+          "/bin/" + debians_name(),
+          programs.starter("python")}) {
         const auto found = programs.find(wanted);
         REQUIRE(found.has_value());
         CHECK_FALSE(found.value().brought);
-        CHECK(found.value().version == "3.11");
-        CHECK(found.value().name() == "python3.11");
+        CHECK(found.value().version == kPythonVersion);
+        CHECK(found.value().name() == debians_name());
     }
-    CHECK_FALSE(environments::is_brought("3.11"));
-    CHECK(environments::is_brought("3.11.2"));
-    CHECK(environments::is_brought("3.12.1"));
+}
+
+TEST_CASE("a Python that an environment brings is known with its patch", "[environments][python]") {
+    const std::string own = kPythonVersion;
+    CHECK_FALSE(environments::is_brought(own));
+    CHECK(environments::is_brought(own + ".2"));
+    for (const int minor : {kPythonMinorMin, kPythonMinorMax}) {  // Debian's elsewhere, or before
+        const std::string other = "3." + std::to_string(minor);
+        CHECK_FALSE(environments::is_brought(other));
+        CHECK(environments::is_brought(other + ".1"));
+    }
 }
 
 TEST_CASE("another Python is asked what it is", "[environments][python]") {
@@ -99,10 +124,10 @@ TEST_CASE("another Python is asked what it is", "[environments][python]") {
     const PythonProgram& python = found.value();
     CHECK(python.brought);
     CHECK(python.program == copy);
-    CHECK(python.version.starts_with("3.11."));
-    CHECK(python.minor == 11);
+    CHECK(python.version.starts_with(std::string(kPythonVersion) + "."));
+    CHECK(python.minor == kPythonMinor);
     CHECK(python.prefix == "/usr");
-    CHECK(python.standard_library == "/usr/lib/python3.11");
+    CHECK(python.standard_library == "/usr/lib/" + debians_name());
     CHECK(python.libraries.empty());  // the system's are there anyway
 }
 
@@ -139,8 +164,9 @@ TEST_CASE("a version is looked for on PATH, and has to be one", "[environments][
         CHECK(says(programs.refusal(wanted), "no version"));
     }
     // It is there, and is another.
-    (void)programs.script("python3.12", "#!/bin/sh\nexec /usr/bin/python3.11 \"$@\"\n");
-    CHECK(says(programs.refusal("3.12"), "is 3.11."));
+    const std::string other = "3." + std::to_string(kPythonMinor - 1);
+    (void)programs.starter("python" + other);
+    CHECK(says(programs.refusal(other), std::string("is ") + kPythonVersion + "."));
 }
 
 TEST_CASE("a path that is no Python is refused", "[environments][python]") {
@@ -184,8 +210,9 @@ TEST_CASE("a Python that the kernel does not run in is refused", "[environments]
 
 TEST_CASE("what a program says of itself has to be so", "[environments][python]") {
     const Programs programs;
+    const std::string is_debians = std::string("which is ") + kPythonProgram + " ";
     const std::string lies = programs.liar("python", answer("[3, 12, 1]"));
-    CHECK(says(programs.refusal(lies), "which is /usr/bin/python3.11 3.11."));
+    CHECK(says(programs.refusal(lies), is_debians + kPythonVersion + "."));
     const auto claims = [&](const std::string& program) {
         return programs.refusal(
             programs.liar("other", answer("[3, 12, 1]", R"(, "program": ")" + program + "\"")));
@@ -194,11 +221,14 @@ TEST_CASE("what a program says of itself has to be so", "[environments][python]"
     CHECK(says(claims("/nonexistent"), "no program of this machine"));
     CHECK(says(claims("/etc"), "no program of this machine"));
     CHECK(says(claims("/bin/true"), "does not answer"));
-    // A name that is a link of the program's is not what it says.
+    // A name that is a link of the program's is not what it says, though the version is its own.
+    const auto own = programs.find(programs.copy());
+    REQUIRE(own.has_value());
+    const std::string& version = own.value().version;
+    const std::string by_link = R"(, "program": "/bin/)" + debians_name() + "\"";
     CHECK(says(
-        programs.refusal(
-            programs.liar("link", answer("[3, 11, 2]", R"(, "program": "/bin/python3.11")"))),
-        "which is /usr/bin/python3.11"));
+        programs.refusal(programs.liar("link", answer(in_answer(version), by_link))),
+        is_debians + version));
 }
 
 }  // namespace

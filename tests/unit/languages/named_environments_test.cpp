@@ -2,6 +2,7 @@
 #include "kernel-manager/languages/named_environments.hpp"
 
 #include "kernel-manager/languages/session_languages.hpp"
+#include "tests/unit/environments/environments_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -32,7 +33,8 @@ image::ImageInUse files_of(const std::string& name) {
     return files;
 }
 
-environments::NamedRecord record_of(const std::string& name, const std::string& python) {
+environments::NamedRecord record_of(
+    const std::string& name, const std::string& python = environments::kPythonVersion) {
     environments::NamedRecord record;
     record.name = name;
     record.python = python;
@@ -47,7 +49,7 @@ KernelCatalog make_named_catalog() {
     bash.forkable = false;
     catalog.offer(bash);
     for (const char* name : {"geo", "nlp"}) {
-        catalog.offer(make_named_spec(default_python(), record_of(name, "3.11"), files_of(name)));
+        catalog.offer(make_named_spec(default_python(), record_of(name), files_of(name)));
     }
     catalog.withhold({"python3-old", "it is damaged", "Make it again."});
     return catalog;
@@ -60,7 +62,7 @@ bool lists(const std::vector<std::string>& values, const std::string& value) {
 TEST_CASE("a named environment is Python with its own files first", "[session][languages]") {
     const KernelSpec python = default_python();
     const image::ImageInUse files = files_of("geo");
-    const KernelSpec spec = make_named_spec(python, record_of("geo", "3.11"), files);
+    const KernelSpec spec = make_named_spec(python, record_of("geo"), files);
     CHECK(offered_by(spec) == "python3-geo");
     CHECK(spec.language == "python");
     CHECK(spec.environment.name == "geo");
@@ -79,7 +81,7 @@ TEST_CASE("a named environment is Python with its own files first", "[session][l
 }
 
 TEST_CASE("packages of Node.js are found by all of a session's languages", "[session][languages]") {
-    environments::NamedRecord record = record_of("web", "3.11");
+    environments::NamedRecord record = record_of("web");
     record.node.packages = {{"lodash", "4.17.21"}};
     KernelCatalog catalog = make_named_catalog();
     const KernelSpec web = make_named_spec(default_python(), record, files_of("web"));
@@ -132,10 +134,26 @@ TEST_CASE("an environment that brings its Python is started by that", "[session]
     CHECK(spec.forkable);
     CHECK(spec.debugger);
     CHECK(offered_by(spec) == "python3-new");
-    const KernelSpec plain = make_named_spec(python, record_of("geo", "3.11"), files_of("geo"));
+    const KernelSpec plain = make_named_spec(python, record_of("geo"), files_of("geo"));
     CHECK(plain.argv == python.argv);
     CHECK_FALSE(plain.debugger);
     CHECK(plain.display_name == "Python 3 (Cellkeep, geo)");
+}
+
+TEST_CASE("an environment of another Debian's Python is withheld", "[session][languages]") {
+    test::EnvironmentsFixture fixture;
+    (void)fixture.create("geo", "alpha==1.0\n");
+    environments::NamedEnvironment geo = fixture.store.find("geo").value();
+    CHECK(find_named_spec(fixture.store, default_python(), geo).has_value());
+    geo.record.python = "3." + std::to_string(environments::kPythonMinor - 1);
+    const auto spec = find_named_spec(fixture.store, default_python(), geo);
+    REQUIRE(spec.has_error());
+    CHECK(spec.error().code() == ErrorCode::kUnavailable);
+    CHECK_THAT(
+        spec.error().message(),
+        Catch::Contains("Python " + geo.record.python) &&
+            Catch::Contains(environments::kPythonVersion));
+    CHECK_THAT(spec.error().hint(), Catch::Contains("cellkeep env update geo"));
 }
 
 TEST_CASE("a language and an environment name a kernel", "[session][languages]") {
