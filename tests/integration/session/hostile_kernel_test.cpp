@@ -2,6 +2,7 @@
 //
 // A kernel process that is an attacker's program: it sends anything on its link. The server still
 // answers its clients and goes on.
+#include "kernel-manager/environments/python_program.hpp"
 #include "protocol/limits.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
@@ -65,7 +66,7 @@ cellkeep::session::ServiceConfig hostile_config(
     const std::string& on_execute, const std::string& info = "'{\"status\": \"ok\"}'") {
     auto config = cellkeep::test::service_config();
     auto spec = *config.catalog.find("python");
-    spec.argv = {"/usr/bin/python3.11", "-Sc", hostile_program(info, on_execute)};
+    spec.argv = {cellkeep::environments::kPythonProgram, "-Sc", hostile_program(info, on_execute)};
     config.catalog.add(spec);
     return config;
 }

@@ -4,6 +4,7 @@
 // honest: named attacks, and attacks chosen by a seeded generator for some seconds. For
 // any message of the hostile one, each of its requests gets one answer in time, the other session
 // is served correctly, and the server does not grow.
+#include "kernel-manager/environments/python_program.hpp"
 #include "protocol/support/syscall.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 
@@ -41,7 +42,7 @@ KernelSpec spec_of(const std::string& language, std::uint64_t seed, const std::s
     KernelSpec spec;
     spec.language = language;
     spec.argv = {
-        "/usr/bin/python3.11",
+        cellkeep::environments::kPythonProgram,
         "-Sc",
         cellkeep::read_file(CELLKEEP_HOSTILE_KERNEL, kProgramBytesMax).value(),
         std::to_string(seed),

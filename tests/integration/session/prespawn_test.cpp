@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Spare sessions: made before a client asks for them.
+#include "kernel-manager/environments/python_program.hpp"
 #include "kernel-manager/service/spare_pool.hpp"
 #include "tests/integration/session/session_fixture.hpp"
 #include "tests/support/execution_texts.hpp"
@@ -34,7 +35,7 @@ ServiceConfig with_odd_spare(const std::string& then_do) {
     ServiceConfig config = with_spares(1);
     auto spec = *config.catalog.find("python");
     spec.argv = {
-        "/usr/bin/python3.11",
+        cellkeep::environments::kPythonProgram,
         "-Sc",
         R"(
 import json, os, struct

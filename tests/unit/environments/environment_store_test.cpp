@@ -28,6 +28,11 @@ using environments::kEnvironmentBytesMax;
 using environments::kEnvironmentsMax;
 using environments::kEnvironmentTimeMax;
 
+/// The file of a module's bytecode: 3.11 is 311 there.
+std::string bytecode(const std::string& module) {
+    return module + ".cpython-3" + std::to_string(environments::kPythonMinor) + ".pyc";
+}
+
 TEST_CASE("an environment is what its packages are, readable by all", "[environments][store]") {
     EnvironmentsFixture fixture;
     const auto record = fixture.create("geo", "alpha==1.0\nhidden==2 # a comment\n");
@@ -36,9 +41,7 @@ TEST_CASE("an environment is what its packages are, readable by all", "[environm
     CHECK(record.index == "http://packages.example/simple");
     const std::string packages = fixture.packages("geo");
     CHECK(text_of(packages + "/alpha/__init__.py") == "VERSION = '1.0'\n");
-    std::string digits = environments::kPythonVersion;  // 3.11 is 311 there
-    digits.erase(digits.find('.'), 1);
-    CHECK(fs::exists(packages + "/alpha/__pycache__/__init__.cpython-" + digits + ".pyc"));
+    CHECK(fs::exists(packages + "/alpha/__pycache__/" + bytecode("__init__")));
     CHECK(text_of(packages + "/hidden.txt") == "secret\n");
     CHECK(
         text_of(packages + "/cellkeep-default.pth") ==
@@ -313,7 +316,7 @@ TEST_CASE(
     CHECK(fs::exists(interpreter / "bin/python" CELLKEEP_PYTHON_VERSION));
     CHECK(fs::exists(interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/lib-dynload"));
     CHECK(fs::exists(
-        interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/__pycache__/os.cpython-311.pyc"));
+        interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/__pycache__" / bytecode("os")));
     CHECK_FALSE(fs::exists(interpreter / "lib/python" CELLKEEP_PYTHON_VERSION "/test"));
     // The copy is a Python where it is, and has its own library.
     environments::BoundedCommand question;

@@ -87,7 +87,7 @@ TEST_CASE("a lock has neither sources nor another Python", "[environments][store
     CHECK(fixture.refusal(order).code() == ErrorCode::kInvalidArgument);
     order.sources.clear();
     order.python = fixture.scratch.file("python");  // not Debian's program
-    fs::copy_file("/usr/bin/python" CELLKEEP_PYTHON_VERSION, order.python);
+    fs::copy_file(environments::kPythonProgram, order.python);
     CHECK(fixture.refusal(order).code() == ErrorCode::kInvalidArgument);
 }
 

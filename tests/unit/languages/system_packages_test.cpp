@@ -35,7 +35,7 @@ KernelSpec python_of_image() {
 environments::NamedRecord record_with_packages() {
     environments::NamedRecord record;
     record.name = "geo";
-    record.python = "3.11";
+    record.python = environments::kPythonVersion;
     record.debian.wanted = {"tool"};
     record.debian.packages = {{"tool", "1"}};
     record.debian.release = kRelease;
