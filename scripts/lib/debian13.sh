@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What scripts/test-debian13 does in its Debian 13: build, test or session.
+# What scripts/test-debian13 does in its Debian 13: build [TARGET...], test [CTEST-ARGUMENT...] or session.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 . "$lib/environments.sh"
 . "$lib/compile.sh"
 
 case "$1" in
     build)
-        compile release "release build and its tests" -DBUILD_TESTING=ON \
-            cellkeep cellkeep_kernel_python cellkeep_kernel_driver cellkeep_sandbox_launcher \
-            tests/unit/all tests/sandbox/all
+        shift
+        [ "$#" -gt 0 ] || set -- cellkeep cellkeep_kernel_python cellkeep_kernel_driver \
+            cellkeep_sandbox_launcher tests/unit/all tests/sandbox/all
+        compile release "release build and its tests" -DBUILD_TESTING=ON "$@"
         ;;
     test)
         shift
