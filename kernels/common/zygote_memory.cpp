@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <sstream>
@@ -25,6 +26,11 @@ constexpr std::size_t kZygoteMapsBytesMax = 16UL << 20U;
 /// MADV_COLLAPSE (madvise(2)); Debian 12's <sys/mman.h> does not have it.
 constexpr int kAdviceCollapse = 25;
 constexpr std::size_t kHugePageBytes = 2UL << 20U;
+
+/// An address that the kernel or the dynamic linker names.
+void* pointer_to(std::uintptr_t address) {
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
 
 struct HeapMapping {
     std::uintptr_t begin = 0;
@@ -66,17 +72,22 @@ bool is_mostly_in_memory(void* begin, std::size_t page_bytes) {
            kPagesForHugeMin * (kHugePageBytes / 512);
 }
 
-std::size_t collapse(const HeapMapping& mapping, std::size_t page_bytes) {
-    std::size_t made = 0;
+/// False: the host has no such page to give now (madvise(2): ENOMEM; EBUSY of a cgroup).
+bool collapse(
+    const HeapMapping& mapping, std::size_t page_bytes, Advise advise, std::size_t& made) {
     const std::uintptr_t first = (mapping.begin + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
     for (std::uintptr_t at = first; at + kHugePageBytes <= mapping.end; at += kHugePageBytes) {
-        void* const place = reinterpret_cast<void*>(at);
-        if (is_mostly_in_memory(place, page_bytes) &&
-            ::madvise(place, kHugePageBytes, kAdviceCollapse) == 0) {
+        void* const place = pointer_to(at);
+        if (!is_mostly_in_memory(place, page_bytes)) {
+            continue;
+        }
+        if (advise(place, kHugePageBytes, kAdviceCollapse) == 0) {
             ++made;
+        } else if (errno == ENOMEM || errno == EBUSY) {
+            return false;
         }
     }
-    return made;
+    return true;
 }
 
 /// What glibc's _dl_protect_relro has made read-only of a library: whole pages alone.
@@ -101,11 +112,13 @@ int add_read_only_data(dl_phdr_info* library, std::size_t /*size*/, void* into) 
 
 }  // namespace
 
-std::size_t collapse_into_huge_pages() {
+std::size_t collapse_into_huge_pages(Advise advise) {
     const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::size_t made = 0;
     for (const HeapMapping& mapping : list_heap_mappings()) {
-        made += collapse(mapping, page_bytes);
+        if (!collapse(mapping, page_bytes, advise, made)) {
+            break;
+        }
     }
     return made;
 }
@@ -114,10 +127,9 @@ std::size_t join_read_only_data() {
     std::vector<ReadOnlyData> all;
     (void)::dl_iterate_phdr(&add_read_only_data, &all);  // Ignored: the 0 of the function above.
     return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& data) {
-        return data.begin < data.end && ::mprotect(
-                                            reinterpret_cast<void*>(data.begin),
-                                            data.end - data.begin,
-                                            PROT_READ | PROT_WRITE) == 0;
+        return data.begin < data.end &&
+               ::mprotect(pointer_to(data.begin), data.end - data.begin, PROT_READ | PROT_WRITE) ==
+                   0;
     }));
 }
 

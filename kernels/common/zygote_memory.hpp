@@ -5,6 +5,8 @@
 // entry. Both also end one by one with the process. Fewer and larger ones cost less.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 
 namespace cellkeep::kernels {
@@ -18,10 +20,14 @@ inline constexpr std::size_t kZygoteMappingsMax = 4096;
 /// would take long.
 inline constexpr std::size_t kHeapMappingBytesMax = 4UL << 30U;
 
+using Advise = int (*)(void* begin, std::size_t bytes, int advice);
+
 /// Puts the pages of heaps and anonymous mappings into transparent huge pages (madvise(2),
 /// MADV_COLLAPSE), where Linux has that (6.1) and has such pages free. Forks share them, and copy
-/// single pages of them as they write. Returns how many were made. One thread.
-std::size_t collapse_into_huge_pages();
+/// single pages of them as they write. Returns how many were made. Ends when the host has no such
+/// page to give: for each one that is asked for, Linux would look for room anew, which may take
+/// long. `advise` is madvise(2), or what a test has for it. One thread.
+std::size_t collapse_into_huge_pages(Advise advise = &::madvise);
 
 /// Makes the data writable again that the dynamic linker has made read-only in each library
 /// (PT_GNU_RELRO, elf(5)). Linux then joins its mapping with that of the library's other data. What

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -123,6 +124,15 @@ std::vector<std::uintptr_t> read_only_data() {
     return found;
 }
 
+int refusal = 0;
+std::size_t asked = 0;
+
+int refuse(void* /*begin*/, std::size_t /*bytes*/, int /*advice*/) {
+    ++asked;
+    errno = refusal;
+    return -1;
+}
+
 std::size_t count_mappings() {
     std::ifstream maps("/proc/self/maps");
     std::size_t count = 0;
@@ -155,6 +165,21 @@ TEST_CASE("memory that is reserved rather than used is not looked through", "[ke
     const Piece reserved(512, PROT_READ | PROT_WRITE, kHeapMappingBytesMax);
     (void)collapse_into_huge_pages();
     CHECK(reserved.huge_bytes() == 0);
+}
+
+TEST_CASE("a host that has no huge page is asked once", "[kernels][zygote]") {
+    const Piece one(512);
+    const Piece other(512);
+    for (const int reason : {ENOMEM, EBUSY}) {
+        refusal = reason;
+        asked = 0;
+        CHECK(collapse_into_huge_pages(&refuse) == 0);
+        CHECK(asked == 1);
+    }
+    refusal = EAGAIN;  // of this piece alone
+    asked = 0;
+    CHECK(collapse_into_huge_pages(&refuse) == 0);
+    CHECK(asked >= 2);
 }
 
 TEST_CASE("memory that cannot be written to is left alone", "[kernels][zygote]") {
