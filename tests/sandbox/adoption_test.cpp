@@ -60,7 +60,7 @@ TEST_CASE("a fork that sleeps is adopted, and no sweep of another group takes it
     CHECK(last.kind == SandboxEvent::Kind::kWorkerExited);
     CHECK(last.worker.id == adopted.value().id);
     CHECK(last.worker.signaled);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a fork that goes on in a group is swept with it, and dies before what sleeps") {
@@ -74,7 +74,7 @@ TEST_CASE("a fork that goes on in a group is swept with it, and dies before what
     require_ok(sandbox.begin_sweep(1));
     CHECK(wait_event(sandbox).worker.id == adopted.value().id);
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a guest can name no process but a live child of pid 1 that is no worker yet") {
@@ -97,7 +97,7 @@ TEST_CASE("a guest can name no process but a live child of pid 1 that is no work
     CHECK(adopt(sandbox, family.sibling, sandbox::kWorkerGroupsMax).has_error());
     REQUIRE(adopt(sandbox, family.sibling, kSleepingGroup).has_value());
     CHECK(refused(family.sibling) == EEXIST);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE(
@@ -143,7 +143,7 @@ TEST_CASE(
         ended.insert(wait_event(sandbox).worker.id);
         CHECK(ended == std::set<sandbox::WorkerId>{family.parent, sleeper.id});
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what goes on from a sleeper has the sleepers' cgroup, and they are to have the other") {
@@ -176,7 +176,7 @@ TEST_CASE("what goes on from a sleeper has the sleepers' cgroup, and they are to
     const auto again = must_adopt(sandbox, next.sibling, 0, kSleepingGroup);
     CHECK_THAT(read_of(pid_of(again.pidfd.get()), "cgroup"), Catch::Contains("/workers\n"));
     CHECK_THAT(sandbox.sleepers_file(), Catch::EndsWith("/workers-8/cgroup.procs"));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a process that was born elsewhere than it should is killed") {
@@ -191,7 +191,7 @@ TEST_CASE("a process that was born elsewhere than it should is killed") {
     CHECK(adopted.error().code() == ErrorCode::kProtocol);
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kWorkerExited);
     CHECK_FALSE(sandbox.has_stray_sleepers());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("only a group that there is can be where a process was born, and only of one that was") {
@@ -208,7 +208,7 @@ TEST_CASE("only a group that there is can be where a process was born, and only 
     const auto unborn = sandbox.start(std::move(spec));
     REQUIRE(unborn.has_error());
     CHECK(unborn.error().code() == ErrorCode::kInvalidArgument);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("an adoption has nothing that only a start has") {
@@ -231,7 +231,7 @@ TEST_CASE("an adoption has nothing that only a start has") {
     const auto adopted = sandbox.start(std::move(spec));
     REQUIRE(adopted.has_error());
     CHECK(adopted.error().code() == ErrorCode::kInvalidArgument);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -169,9 +169,9 @@ TEST_CASE("a fork of a copy leaves for a sandbox of its own, and nothing of it s
     CHECK(wait_event(branch).worker.id == arrived.id);
     CHECK(run_python(origin.parent, "print(1)").out == "1\n");
     CHECK(run_python(branch, "print(2)").out == "2\n");
-    require_ok(branch.destroy());
+    require_ok(branch.destroy(kPatience));
     CHECK(run_python(origin.parent, "print(3)").out == "3\n");
-    require_ok(origin.parent.destroy());
+    require_ok(origin.parent.destroy(kPatience));
 }
 
 TEST_CASE("a process that the server has not named does not leave, and is reported") {
@@ -203,10 +203,10 @@ TEST_CASE("a branch outlives what ran in its parent, and not its parent's pid 1"
     Sandbox rest = origin.parent.set_aside();
     require_ok(rest.retire());
     CHECK(run_python(branch, "print(1)").out == "1\n");
-    require_ok(rest.destroy());
+    require_ok(rest.destroy(kPatience));
     SandboxEvent event = wait_any_event(branch);
     CHECK(event.kind == SandboxEvent::Kind::kSandboxDied);
-    require_ok(branch.destroy());
+    require_ok(branch.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

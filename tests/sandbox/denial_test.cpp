@@ -137,7 +137,7 @@ TEST_CASE("a refused call that matters answers EPERM and is reported by its name
     std::uint32_t told = 0;
     for (const Refused& refused : all) {
         if (told++ == sandbox::kDenialReportsBurst) {  // further reports of one sandbox come later
-            require_ok(sandbox.destroy());
+            require_ok(sandbox.destroy(kPatience));
             sandbox = make_sandbox();
             told = 1;
         }
@@ -152,7 +152,7 @@ TEST_CASE("a refused call that matters answers EPERM and is reported by its name
     CHECK(probe_outside({"keyctl"}) == "ok");
     CHECK(probe_outside({"handle"}) == "ok");
     CHECK(probe_outside({"ptrace_traceme"}) == "ok");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what is allowed, and what programs try by habit, is not reported") {
@@ -173,7 +173,7 @@ TEST_CASE("what is allowed, and what programs try by habit, is not reported") {
         CHECK(probed.answer == answer);
         CHECK_FALSE(probed.told);
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a guest that is refused without end pays for it itself, and is summed up") {
@@ -206,8 +206,8 @@ TEST_CASE("a guest that is refused without end pays for it itself, and is summed
         std::chrono::steady_clock::now() - begin);
     // kDenialReportsBurst and kDenialReportPeriodMs (sandbox/shared/messages.hpp).
     CHECK(messages <= 32 + took.count() / 100 + 1);
-    require_ok(sandbox.destroy());
-    require_ok(neighbour.destroy());
+    require_ok(sandbox.destroy(kPatience));
+    require_ok(neighbour.destroy(kPatience));
 }
 
 TEST_CASE("while a guest is being refused, its workers can be started, ended and counted") {
@@ -220,7 +220,7 @@ TEST_CASE("while a guest is being refused, its workers can be started, ended and
         CHECK(wait_event(sandbox).worker.signaled);
         flood = start_inside(sandbox, {"/usr/bin/python3", "-c", kFlood, "1000000000"});
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(wait_readable(flood.pidfd.get()));
 }
 
@@ -249,7 +249,7 @@ TEST_CASE(
             probe_inside(silent.value(), {"keyctl"}) == "EPERM" &&
             probe_inside(silent.value(), {"socket", text(AF_ALG), text(SOCK_SEQPACKET), "0"}) ==
                 "EPERM";
-        ::_exit(closed && silent.value().destroy().has_value() ? 0 : 4);
+        ::_exit(closed && silent.value().destroy(kPatience).has_value() ? 0 : 4);
     }
     int status = -1;
     REQUIRE(::waitpid(child, &status, 0) == child);

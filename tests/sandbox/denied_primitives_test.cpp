@@ -49,7 +49,7 @@ void check_all(const std::vector<Attempt>& attempts) {
             CHECK(probe_outside(attempt.probe) == attempt.outside);
         }
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ TEST_CASE("9 CVE-2021-22555: no packet-filter tables, no socket filters, no zero
     const std::vector<std::string> ask{"syscall", text(SYS_getsockopt), "-1", "0", "64"};
     CHECK(probe_inside(sandbox, ask) == "EPERM");
     CHECK(probe_outside(ask) == "EBADF");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("10 CVE-2020-14386 and CVE-2017-7308: no packet and no raw sockets") {
@@ -243,7 +243,7 @@ TEST_CASE("20 CVE-2026-64600: no file cloning ioctl") {
     const std::vector<std::string> probe{"ioctl", text(static_cast<long>(FICLONE))};
     CHECK(probe_inside(sandbox, probe) == "EPERM");
     CHECK(probe_outside(probe) != "EPERM");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("21 no looking into other processes") {
@@ -268,7 +268,7 @@ TEST_CASE("22 a system call of a foreign architecture kills") {
     CHECK(probe_inside(sandbox, {"syscall", "0x40000027"}) == "EINTR");
     CHECK(probe_outside({"syscall", "0x40000027"}) != "EINTR");
 #endif
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("23 the host's processes are not there") {
@@ -323,7 +323,7 @@ TEST_CASE("26 Landlock is in force: a device takes no ioctl") {
         }
     }
     CHECK(probe_outside({"ioctl", text(TCGETS)}) == "ENOTTY");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("27 a session cannot replace or extend its filter") {
@@ -365,7 +365,7 @@ TEST_CASE("28 a process can change its own scheduling and no other's") {
             "os.sched_setscheduler(os.getpid(), os.SCHED_OTHER, os.sched_param(0))\n"
             "print(os.sched_getscheduler(0) == os.SCHED_IDLE)\n")
             .out == "True\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("29 no huge pages, which no limit of the session counts") {
@@ -390,7 +390,7 @@ with open("/workspace/a", "rb") as file:
     print(left.sendfile(file, 0, 1000), right.recv(1000) == data[:1000])
 )")
             .out == "True\n1000 True\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -115,7 +115,7 @@ TEST_CASE("what departs has stopped before it has ended, with all that it has st
     check_empty(f.sandbox);
     // The cgroup is thawed: what comes into it later runs.
     (void)start_family(f.sandbox, kSleepingGroup);
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what starts while others depart is not among them") {
@@ -135,7 +135,7 @@ TEST_CASE("what starts while others depart is not among them") {
     CHECK(wait_event(f.sandbox).worker.id == family.parent);
     check_empty(f.sandbox);
     CHECK(runs(fresh));
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what departs ends although its first thread has ended before") {
@@ -150,7 +150,7 @@ TEST_CASE("what departs ends although its first thread has ended before") {
     f.departure.end();
     f.run();
     check_empty(f.sandbox);
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sweep ends what has left its process group and has no first thread any more") {
@@ -163,7 +163,7 @@ TEST_CASE("a sweep ends what has left its process group and has no first thread 
     require_ok(sandbox.begin_sweep(0));
     while (wait_event(sandbox).kind != sandbox::SandboxEvent::Kind::kGroupSwept) {
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("without a cgroup of sleepers nothing departs, and all go on") {
@@ -178,7 +178,7 @@ TEST_CASE("without a cgroup of sleepers nothing departs, and all go on") {
     f.run();
     CHECK_FALSE(f.sandbox.next_event().value().has_value());
     CHECK(run_python(f.sandbox, "print('still')").out == "still\n");
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("nothing departs from a cgroup in which a copy sleeps") {
@@ -192,7 +192,7 @@ TEST_CASE("nothing departs from a cgroup in which a copy sleeps") {
     CHECK(run_python(f.sandbox, "print('still')").out == "still\n");
     f.run();
     CHECK_FALSE(f.halted.has_value());
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a session that ends does not wait for a departure") {
@@ -217,7 +217,7 @@ TEST_CASE("a session that ends does not wait for a departure") {
     }
     CHECK(f.gone == 0);
     CHECK_FALSE(f.begin());
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("without cgroups nothing departs") {
@@ -226,7 +226,7 @@ TEST_CASE("without cgroups nothing departs") {
     }
     Leaving f;
     CHECK_FALSE(f.begin());
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -115,7 +115,7 @@ TEST_CASE("a worker holds descriptors 0 to 2, or to 3 with a link, and no other"
     REQUIRE(started.has_value());
     CHECK(read_all(link.value().first.get()) == "hello 3");
     CHECK(read_all(out.value().read_end.get()) == "[0, 1, 2, 3] True True\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the server hands no socket of a network, no directory and no file to a worker") {
@@ -140,7 +140,7 @@ TEST_CASE("the server hands no socket of a network, no directory and no file to 
     WorkerSpec link_as_output = harmless();
     link_as_output.stdout_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
     CHECK(refused(std::move(link_as_output)));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("pid 1 refuses the same descriptors by itself, and ends when it gets too many") {
@@ -207,7 +207,7 @@ print(held[:4])
     both.stdin_fd = std::move(make_pipe().value().read_end);
     both.link_fd = std::move(make_socket_pair(SOCK_STREAM).value().first);
     CHECK(refused(std::move(both)));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a worker with a terminal is controlled by it, and types into none") {
@@ -262,7 +262,7 @@ for name in (0x5412, 0x541C, 0x5423, 0x541D, 0x80045430, 0x5441):
     WorkerSpec both = harmless();
     both.terminal_fd = open_terminal();
     CHECK(refused(std::move(both)));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("pid 1 takes a terminal, and not what controls it") {
@@ -360,7 +360,7 @@ TEST_CASE("pid 1 holds its two sockets, its notes and nothing else of the host")
                      "anon_inode:seccomp notify",  // denial_watch.hpp
                      "/1/oom_score_adj",
                      "workers' cgroup"});
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("30 the peer of a socket is known by its ids, not by a handle to it") {
@@ -381,7 +381,7 @@ try: print(left.getsockopt(socket.SOL_SOCKET, 77))
 except OSError as error: print(error.strerror)
 )";
     CHECK(run_python(sandbox, kAsk).out == "True 1\nOperation not permitted\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     // The control: a kernel with this option gives a descriptor to a process that may ask.
     auto pair = make_socket_pair(SOCK_STREAM);
     REQUIRE(pair.has_value());

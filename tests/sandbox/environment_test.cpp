@@ -153,7 +153,7 @@ TEST_CASE("two sandboxes do not see each other's files or processes") {
         run_inside(two, {"/usr/bin/ls", "/workspace", "/tmp", "/dev/shm"}).out ==
         "/dev/shm:\n\n/tmp:\n\n/workspace:\n");
     CHECK(run_inside(two, {"/usr/bin/pgrep", "sleep"}).status == 1);
-    require_ok(one.destroy());
+    require_ok(one.destroy(kPatience));
     CHECK(run_inside(two, {"/usr/bin/true"}).status == 0);
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("the sweep of a group takes its workers and what they lead, and nothin
     CHECK(wait_event(sandbox).worker.id == again.id);
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(wait_event(sandbox).worker.id == other.id);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("beside other workers a start waits for none, and its failure comes with the exit") {
@@ -137,7 +137,7 @@ TEST_CASE("beside other workers a start waits for none, and its failure comes wi
     const auto worked = wait_event(sandbox);
     CHECK(worked.worker.id == working.id);
     CHECK(worked.worker.failure.empty());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the sweep of a group leaves the session's share of the processors as it is") {
@@ -163,7 +163,7 @@ TEST_CASE("the sweep of a group leaves the session's share of the processors as 
     // The control: a sweep of all lifts it, because no process is left to use it.
     require_ok(sandbox.begin_sweep());
     CHECK((quotas() != before) == has_cgroups());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("with cgroups, what has left a worker's process group is swept with its group") {
@@ -182,7 +182,7 @@ TEST_CASE("with cgroups, what has left a worker's process group is swept with it
     CHECK(wait_event(sandbox).worker.id == worker.id);
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
     CHECK(count_sleeps(sandbox, "2000") == "0\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what a worker that has ended left in its process group is swept, too") {
@@ -198,7 +198,7 @@ TEST_CASE("what a worker that has ended left in its process group is swept, too"
             sandbox,
             {"/usr/bin/sh", "-c", "while pgrep -f 'sleep 200[0]' > /dev/null; do sleep 0.01; done"})
             .status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("while one of a group has not ended, only that group cannot start") {
@@ -217,7 +217,7 @@ TEST_CASE("while one of a group has not ended, only that group cannot start") {
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kGroupSwept);
     const auto again = must_start(sandbox, 1, {"/usr/bin/true"});
     CHECK(wait_event(sandbox).worker.id == again.id);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sweep of an empty group is over at once, and there is no group past the last") {
@@ -234,7 +234,7 @@ TEST_CASE("a sweep of an empty group is over at once, and there is no group past
     const auto started = start_in(sandbox, sandbox::kWorkerGroupsMax, {"/usr/bin/true"});
     REQUIRE(started.has_error());
     CHECK(started.error().code() == ErrorCode::kInvalidArgument);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     const auto late = sandbox.begin_sweep(1);
     REQUIRE(late.has_error());
     CHECK(late.error().code() == ErrorCode::kConflict);
@@ -250,7 +250,7 @@ TEST_CASE("a sweep of everything takes every group") {
         CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kWorkerExited);
     }
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSwept);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the CPU time of a group is its own, where there are cgroups") {
@@ -269,7 +269,7 @@ TEST_CASE("the CPU time of a group is its own, where there are cgroups") {
     CHECK(wait_event(sandbox).worker.id == busy.id);
     CHECK(sandbox.cpu_time(1).value() >= std::chrono::milliseconds(300));
     CHECK(sandbox.cpu_time(0).value() < std::chrono::milliseconds(300));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -45,7 +45,7 @@ TEST_CASE("a running fork bomb is killed whole, and the sandbox is usable again"
         CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
         bomb = start_inside(sandbox, {"/usr/bin/python3", "-c", kForkBomb});
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(wait_readable(bomb.pidfd.get()));
 }
 
@@ -63,7 +63,8 @@ TEST_CASE("fifty sandboxes live at once") {
 }
 
 TEST_CASE("a sandbox that fails in the middle leaves no process and no descriptor") {
-    require_ok(make_sandbox().destroy());  // what is made once per server, like the seccomp program
+    require_ok(make_sandbox().destroy(
+        kPatience));  // what is made once per server, like the seccomp program
     const std::ptrdiff_t descriptors = open_descriptors();
     Policy policy = test_policy();
     policy.read_only.push_back({"/usr/bin", "/usr/no/such/directory"});
@@ -81,7 +82,7 @@ TEST_CASE("a server that ignores SIGCHLD can still end its sandboxes") {
     REQUIRE(::signal(SIGCHLD, SIG_IGN) != SIG_ERR);
     auto sandbox = make_sandbox();
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     REQUIRE(::signal(SIGCHLD, SIG_DFL) != SIG_ERR);
 }
 
@@ -145,7 +146,7 @@ while True:
     }
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(wait_readable(stopper.pidfd.get()));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a pid 1 that does not answer makes no start hang, and the sandbox is dead then") {
@@ -159,8 +160,8 @@ TEST_CASE("a pid 1 that does not answer makes no start hang, and the sandbox is 
     REQUIRE(late.has_error());
     CHECK(late.error().code() == ErrorCode::kTimeout);
     CHECK(wait_event(sandbox).kind == sandbox::SandboxEvent::Kind::kSandboxDied);
-    require_ok(sandbox.destroy());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a pid 1 that does not read fills its socket, and more is refused at once") {
@@ -175,7 +176,7 @@ TEST_CASE("a pid 1 that does not read fills its socket, and more is refused at o
         }
     }
     CHECK(last.error().code() == ErrorCode::kUnavailable);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a root without the needed capabilities is refused, not taken for an ordinary user") {

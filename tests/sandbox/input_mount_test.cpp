@@ -92,7 +92,7 @@ TEST_CASE("an input can be read, and no process inside can change, replace or ru
             .out == "2\n");
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(run_inside(sandbox, {"/usr/bin/cat", "data/in/table.csv"}).out == "a,b\n1,2\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(read_file(host.path() + "/table.csv", 100).value() == "a,b\n1,2\n");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a guest that moves the directories above an input moves nothing of th
     require_ok(workspace.write_file("c/b/file", "uploaded"));
     CHECK(run_inside(sandbox, {"/usr/bin/cat", "c/b/file"}).out == "uploaded");
     CHECK(read_all(workspace.open_for_reading("a/b/file").value().fd.get()) == "guest\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(read_file(host.path() + "/file", 100).value() == "operator's");
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("as many inputs as there may be, none of them counted against the work
     policy.limits.workspace_bytes = 1U << 20U;
     auto sandbox = make_sandbox(policy);
     CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "cat in/* | wc -c"}).out == "67108864\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     policy.inputs.push_back({host.path() + "/big", "in/more"});
     const auto refused = Sandbox::create(policy);
     REQUIRE(refused.has_error());
@@ -175,7 +175,7 @@ TEST_CASE("an input that the session's user may not read is not read") {
     auto sandbox = make_sandbox(policy_with({{host.path() + "/secret", "secret"}}));
     CHECK(probe_inside(sandbox, {"open", "/workspace/secret", "r"}) == "EACCES");
     CHECK(probe_outside({"open", host.path() + "/secret", "r"}) == "ok");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -83,7 +83,7 @@ TEST_CASE("sessions that end in the middle of running out of memory leave no cgr
         while (sandbox.usage().value().oom_kills < round) {
             REQUIRE(std::chrono::steady_clock::now() < deadline);
         }
-        require_ok(sandbox.destroy());
+        require_ok(sandbox.destroy(kPatience));
         CHECK(wait_readable(worker.pidfd.get()));
     }
     CHECK(session_cgroups().empty());
@@ -107,7 +107,7 @@ TEST_CASE("a cgroup that is busy past the patience of destroy is removed by a la
     CHECK(clear_leftovers() == 1);
     CHECK_FALSE(session_cgroups().empty());
     end(stranger);
-    require_ok(make_sandbox().destroy());
+    require_ok(make_sandbox().destroy(kPatience));
     CHECK(clear_leftovers() == 0);
     CHECK(session_cgroups().empty());
 }
@@ -157,7 +157,7 @@ print(time.monotonic() - wall >= 0.2)
 )")
                 .out == "True\n");
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

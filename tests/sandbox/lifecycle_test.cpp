@@ -44,7 +44,7 @@ TEST_CASE("a program runs inside, its output arrives and its exit code is report
     CHECK(ran.err == "err\n");
     CHECK_FALSE(ran.signaled);
     CHECK(ran.status == 7);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a program that dies of a signal is reported with the signal") {
@@ -79,14 +79,14 @@ TEST_CASE("destroy leaves no process, no cgroup, no mount and no descriptor") {
     // A daemon that has forked twice, and one that ignores every signal it can.
     auto worker = start_inside(
         sandbox, {"/usr/bin/sh", "-c", "trap '' TERM INT HUP; (setsid sleep 1000 &) ; sleep 1000"});
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(has_ended(worker.pidfd));
     CHECK(own_cgroups().empty());
     CHECK(slurp("/proc/self/mountinfo") == mounts);
     CHECK_FALSE(has_children());
     worker.pidfd.reset();
     CHECK(open_descriptors() == descriptors);
-    require_ok(sandbox.destroy());  // idempotent
+    require_ok(sandbox.destroy(kPatience));  // idempotent
 }
 
 TEST_CASE("sandboxes that are ended together die without a wait for each") {
@@ -103,8 +103,8 @@ TEST_CASE("sandboxes that are ended together die without a wait for each") {
         CHECK(::poll(&ended, 1, 60'000) == 1);
     }
     CHECK(first.usage().has_error());
-    require_ok(first.destroy());
-    require_ok(second.destroy());
+    require_ok(first.destroy(kPatience));
+    require_ok(second.destroy(kPatience));
     first.begin_destroy();  // nothing is left to be killed
     CHECK_FALSE(has_children());
     CHECK(own_cgroups().empty());
@@ -172,7 +172,7 @@ TEST_CASE("files outlive the worker, and kill_workers takes everything but pid 1
         CHECK(sandbox.usage().value().processes == 1);
     }
     CHECK(run_inside(sandbox, {"/usr/bin/cat", "/workspace/file"}).out == "kept\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("an exec that fails names its step and leaves the sandbox usable") {
@@ -207,7 +207,7 @@ TEST_CASE(
     "a read-only path that is not there is named, and makes no sandbox unless it is optional") {
     Policy policy = test_policy();
     policy.read_only.push_back({"/no/such/path", "/opt/data", true, true});
-    require_ok(make_sandbox(policy).destroy());
+    require_ok(make_sandbox(policy).destroy(kPatience));
     policy.read_only.back().optional = false;
     const auto made = Sandbox::create(policy);
     REQUIRE(made.has_error());
@@ -281,7 +281,7 @@ TEST_CASE("the death of pid 1 is an event, and the last one") {
     spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     const auto started = sandbox.start(std::move(spec));
     CHECK(started.has_error());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when thawed") {
@@ -299,7 +299,7 @@ TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when tha
     require_ok(sandbox.thaw());
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
     require_ok(sandbox.freeze());
-    require_ok(sandbox.destroy());  // frozen or not
+    require_ok(sandbox.destroy(kPatience));  // frozen or not
 }
 
 TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is asked") {
@@ -316,7 +316,7 @@ TEST_CASE("a frozen sandbox keeps fewer files open, and counts on when it is ask
     REQUIRE(frozen.has_value());
     CHECK(frozen.value().cpu_time >= counted.value().cpu_time);
     require_ok(sandbox.thaw());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a counter of CPU time that cannot be opened is reported as lost, and comes back") {
@@ -336,7 +336,7 @@ TEST_CASE("a counter of CPU time that cannot be opened is reported as lost, and 
     CHECK(lost);
     CHECK_FALSE(sandbox.counters().value().cpu_lost);
     require_ok(sandbox.thaw());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what is left of a sandbox can be taken away by another thread") {
@@ -351,7 +351,7 @@ TEST_CASE("what is left of a sandbox can be taken away by another thread") {
         CHECK(sandbox.is_waiting().error().code() == ErrorCode::kConflict);
         CHECK(sandbox.begin_sweep().error().code() == ErrorCode::kConflict);
         CHECK_FALSE(sandbox.restart_memory_peak());
-        require_ok(sandbox.destroy());
+        require_ok(sandbox.destroy(kPatience));
     }
     SECTION("nothing can be started in what is left, either") {
         WorkerSpec spec;
@@ -360,10 +360,10 @@ TEST_CASE("what is left of a sandbox can be taken away by another thread") {
     }
     SECTION("it may be released twice") {
         auto nothing = sandbox.release();
-        require_ok(nothing.destroy());
+        require_ok(nothing.destroy(kPatience));
     }
     Status gone = Error(ErrorCode::kSystem, "not tried");
-    std::thread([&] { gone = rest.destroy(); }).join();
+    std::thread([&] { gone = rest.destroy(kPatience); }).join();
     require_ok(gone);
     pollfd process{worker.pidfd.get(), POLLIN, 0};
     CHECK(::poll(&process, 1, 0) == 1);

@@ -39,7 +39,7 @@ TEST_CASE("a memory bomb is killed, counted, and leaves the sandbox usable") {
     CHECK(usage.value().memory_peak_bytes <= policy.limits.memory_bytes);
     CHECK(usage.value().memory_peak_bytes > policy.limits.memory_bytes / 2);
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("limits that went down can be put back") {
@@ -58,7 +58,7 @@ TEST_CASE("limits that went down can be put back") {
         require_ok(sandbox.change_limits(lower));
         require_ok(sandbox.change_limits(back));
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("files in memory count against the memory limit") {
@@ -73,7 +73,7 @@ TEST_CASE("files in memory count against the memory limit") {
         sandbox, {"/usr/bin/dd", "if=/dev/zero", "of=/workspace/big", "bs=1M", "count=200"});
     CHECK(ran.signaled);
     CHECK(sandbox.usage().value().oom_kills > 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("of a session's processes the kernel kills a worker before pid 1") {
@@ -108,7 +108,7 @@ os.kill(-1, signal.SIGKILL)
     CHECK(ran.out == "19 11\n");
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("threads count as processes") {
@@ -160,7 +160,7 @@ except OSError as error:
     print(error.errno, count)
 )")
             .out == "28 49\n");  // the directory itself is the fiftieth
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("open files and file sizes are bounded, and no core is dumped") {
@@ -205,7 +205,7 @@ print(time.monotonic() - wall >= 0.25)
 )");
     CHECK(ran.out == "True\n");
     CHECK(sandbox.usage().value().cpu_time >= std::chrono::milliseconds(100));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a session that takes every inotify instance leaves the host and other sessions theirs") {
@@ -236,8 +236,8 @@ signal.pause()
         "True\n");
     const UniqueFd mine(::inotify_init1(IN_CLOEXEC));
     CHECK(mine);
-    require_ok(greedy.destroy());
-    require_ok(modest.destroy());
+    require_ok(greedy.destroy(kPatience));
+    require_ok(modest.destroy(kPatience));
 }
 
 TEST_CASE("what a session uses of the kernel's per-user counters is charged to its own user") {
@@ -255,7 +255,7 @@ TEST_CASE("what a session uses of the kernel's per-user counters is charged to i
         REQUIRE(::ioctl(space->get(), NS_GET_OWNER_UID, &owner) == 0);
         CHECK(owner == kSessionUid);
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a policy of zero limits is refused") {

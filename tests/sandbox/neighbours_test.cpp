@@ -49,8 +49,8 @@ struct Pair {
     Sandbox two;  // of the same user, even as root
 
     void end() {
-        require_ok(one.destroy());
-        require_ok(two.destroy());
+        require_ok(one.destroy(kPatience));
+        require_ok(two.destroy(kPatience));
     }
 };
 
@@ -211,8 +211,8 @@ for change in (lambda: os.utime("/shared"), lambda: os.chmod("/shared", 0o777),
             .out == "shared\nrefused\nrefused\nrefused\nrefused\n");
     CHECK(run_python(two, times).out == before);
     CHECK_THAT(before, Catch::StartsWith("1000000000 1000000000 "));
-    require_ok(one.destroy());
-    require_ok(two.destroy());
+    require_ok(one.destroy(kPatience));
+    require_ok(two.destroy(kPatience));
     REQUIRE(std::filesystem::remove(file));
 }
 
@@ -240,7 +240,7 @@ def send(count):
     Sandbox third = make_sandbox(policy);
     CHECK(run_python(third, "print(1)").out == "1\n");
     CHECK(run_python(pair.one, "print(1)").out == "1\n");
-    require_ok(third.destroy());
+    require_ok(third.destroy(kPatience));
     pair.end();
 }
 

@@ -134,7 +134,7 @@ TEST_CASE(
         "ENETUNREACH\nENETUNREACH\nECONNREFUSED\nENETUNREACH\n");
     // The control: outside the same port is not ours, and no process listens there.
     CHECK(probe_outside({"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a session without a proxy has no listener, and its port refuses connections") {
@@ -146,8 +146,8 @@ TEST_CASE("a session without a proxy has no listener, and its port refuses conne
     // When the server closes the listener, the guest has no way out.
     sandbox::stop_listening(with_proxy.take_proxy_listener());
     CHECK(probe_inside(with_proxy, {"connect_tcp", std::to_string(kProxyPort)}) == "ECONNREFUSED");
-    require_ok(sandbox.destroy());
-    require_ok(with_proxy.destroy());
+    require_ok(sandbox.destroy(kPatience));
+    require_ok(with_proxy.destroy(kPatience));
 }
 
 TEST_CASE("a guest cannot listen in the proxy's place") {
@@ -163,7 +163,7 @@ for address in ("127.0.0.1", "0.0.0.0"):
             except OSError as error: print(errno.errorcode[error.errno])
 )")
             .out == "EADDRINUSE\nEADDRINUSE\nEADDRINUSE\nEADDRINUSE\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("as many connections wait for the server as there may be, and no more") {
@@ -192,7 +192,7 @@ for s in held:
     CHECK(waiting() == kProxyBacklog);
     connect(10);
     CHECK(waiting() == kProxyBacklog + 1);  // the kernel lets one more in (listen(2))
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("sockets hold no more than the session may have") {
@@ -235,7 +235,7 @@ print(default == big.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 65536)
             CHECK(limit == test_policy().limits.memory_bytes / sandbox::kSocketMemoryShare);
         }
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     // The control: outside a buffer may be larger than that, and more connections wait.
     const UniqueFd outside(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int wanted = 1 << 18U;
@@ -281,7 +281,7 @@ TEST_CASE("nothing of a session owns its network") {
     const UniqueFd above(::ioctl(outer.get(), NS_GET_PARENT));
     REQUIRE(above);
     CHECK(identity_of(owner.get()) == identity_of(above.get()));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("where no network is at hand a session makes its own, with the proxy's listener in it") {

@@ -117,7 +117,7 @@ TEST_CASE("a guest sees the files of both directories, and of two of one name th
     CHECK(
         run_inside(sandbox, {"/usr/bin/ls", "/opt/data", "/opt/data/deep/down"}).out ==
         "/opt/data:\na\nb\nboth\ndeep\n\n/opt/data/deep/down:\nbelow\nover\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("nothing inside can change a file of either directory") {
@@ -129,7 +129,7 @@ TEST_CASE("nothing inside can change a file of either directory") {
     CHECK(
         run_python(sandbox, kTryToWrite).out ==
         "write EROFS\ncreate EROFS\nchmod EROFS\nunlink EROFS\nrename EROFS\nmkdir EROFS\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(read_file(layers.path + "/over/both", 100).value() == "both over\n");
     CHECK(read_file(layers.path + "/below/both", 100).value() == "both below\n");
 }
@@ -145,7 +145,7 @@ TEST_CASE("the mount of a directory over another has the flags of all others, an
     CHECK_THAT(
         mounts, Catch::Contains(" /opt/unrunnable ro,nosuid,nodev,noexec,relatime - overlay"));
     CHECK(mounts.find(layers.path) == std::string::npos);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("programs run from there, without a set-user-ID bit's effect") {
@@ -158,7 +158,7 @@ TEST_CASE("programs run from there, without a set-user-ID bit's effect") {
     CHECK(
         run_inside(sandbox, {"/usr/bin/grep", "-P", "^NoNewPrivs:\\t1$", "/proc/self/status"})
             .status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a file of the host's that only root may read is not read through it") {
@@ -172,7 +172,7 @@ TEST_CASE("a file of the host's that only root may read is not read through it")
         CHECK(shown(sandbox, "/opt/data/secret") == "no such thing");
         CHECK(shown(sandbox, "/opt/data/hidden") == "no such thing");
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("links in both directories mean what they mean inside") {
@@ -186,7 +186,7 @@ TEST_CASE("links in both directories mean what they mean inside") {
         CAPTURE(name);
         CHECK(shown(sandbox, std::string("/opt/data/") + name) == "no such thing");
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what a layer says of its files leads to no others") {
@@ -211,7 +211,7 @@ TEST_CASE("what a layer says of its files leads to no others") {
     // The control: these attributes lead there where they are believed.
     CHECK(shown_by_trusting(layers, "redirected/inside") == "moved\n");
     CHECK(shown_by_trusting(layers, "metacopy") == "moved\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a whiteout hides a name and shows nothing; a device of a layer cannot be opened") {
@@ -224,7 +224,7 @@ TEST_CASE("a whiteout hides a name and shows nothing; a device of a layer cannot
     auto sandbox = make_sandbox(layers.policy());
     CHECK(shown(sandbox, "/opt/data/a") == "no such thing");
     CHECK(run_inside(sandbox, {"/usr/bin/head", "-c1", "/opt/data/zero"}).status != 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a source that is missing leaves what is over it, if it may be missing") {
@@ -241,7 +241,7 @@ TEST_CASE("a source that is missing leaves what is over it, if it may be missing
     CHECK(
         run_inside(sandbox, {"/usr/bin/grep", "-c", "/opt/data ro,nosuid", "/proc/self/mountinfo"})
             .out == "1\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what is to lie over a path must be there and a directory, also over an optional one") {
@@ -280,7 +280,7 @@ TEST_CASE("paths that are long, or of characters with a meaning in mount options
             {.source = root + "/below", .target = "/opt/data", .over = root + "/over"});
         auto sandbox = make_sandbox(policy);
         CHECK(run_inside(sandbox, {"/usr/bin/ls", "/opt/data"}).out == "a\nb\n");
-        require_ok(sandbox.destroy());
+        require_ok(sandbox.destroy(kPatience));
     }
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("sandboxes that a zygote makes see both, and it covers no policy with 
     CHECK(shown(made.value(), "/opt/data/a") == "a below\n");
     CHECK(shown(made.value(), "/opt/data/both") == "both over\n");
     CHECK(run_python(made.value(), kTryToWrite).out.find("ok") == std::string::npos);
-    require_ok(made.value().destroy());
+    require_ok(made.value().destroy(kPatience));
 }
 
 TEST_CASE("a directory over all of /usr leaves its programs at work") {
@@ -314,7 +314,7 @@ TEST_CASE("a directory over all of /usr leaves its programs at work") {
     auto sandbox = make_sandbox(policy);
     CHECK(run_inside(sandbox, {"/usr/bin/of-the-environment"}).out == "here\n");
     CHECK(run_python(sandbox, "import ssl, json; print('python')").out == "python\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -94,7 +94,7 @@ TEST_CASE("a pid 1 that was told to outlives its thread, and not its server") {
         passed.control.reset();
         CHECK(wait_readable(worker.pidfd.get()));
         CHECK(wait_readable(passed.pidfd.get()));
-        require_ok(Sandbox::take_over(std::move(passed)).destroy());
+        require_ok(Sandbox::take_over(std::move(passed)).destroy(kPatience));
     }
     SECTION("the same when it was told to watch again") {
         want_death_signal(sandbox, true);
@@ -102,7 +102,7 @@ TEST_CASE("a pid 1 that was told to outlives its thread, and not its server") {
         PassedSandbox passed = sandbox.pass_on();
         passed.control.reset();
         CHECK(wait_readable(passed.pidfd.get()));
-        require_ok(Sandbox::take_over(std::move(passed)).destroy());
+        require_ok(Sandbox::take_over(std::move(passed)).destroy(kPatience));
     }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a sandbox that is taken over is the same one") {
     const auto directories = cgroups_of(::getpid());
     std::optional<Sandbox> after(Sandbox::take_over(before.pass_on(), zygote));
     // For the owner of the old one it is destroyed, and that harms nothing.
-    require_ok(before.destroy());
+    require_ok(before.destroy(kPatience));
     CHECK(before.begin_sweep().has_error());
     CHECK(before.ask_for_death_signal(true).has_error());
     CHECK(is_running(worker.pidfd));
@@ -153,7 +153,7 @@ TEST_CASE("cgroups that are made afterwards have names of their own") {
     CHECK(sandbox::sessions_named() == named + 1000);
     auto sandbox = make_sandbox();
     CHECK(sandbox::sessions_named() > named + 1000);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("what is passed and taken by nobody ends") {
@@ -172,7 +172,7 @@ TEST_CASE("what is passed and taken by nobody ends") {
         PassedSandbox passed = sandbox.pass_on();
         passed.control.reset();
         CHECK(wait_readable(worker.pidfd.get()));
-        require_ok(Sandbox::take_over(std::move(passed), zygote).destroy());
+        require_ok(Sandbox::take_over(std::move(passed), zygote).destroy(kPatience));
     }
 }
 

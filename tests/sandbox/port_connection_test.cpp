@@ -168,8 +168,8 @@ TEST_CASE("a server of the session's own network is reached by its port, and not
     REQUIRE(start_greeter(neighbour, "127.0.0.1", port, "there") == port);
     CHECK(greeting(neighbour, port) == "hello from there");
     CHECK(greeting(sandbox, port) == "hello from here");
-    require_ok(sandbox.destroy());
-    require_ok(neighbour.destroy());
+    require_ok(sandbox.destroy(kPatience));
+    require_ok(neighbour.destroy(kPatience));
 }
 
 TEST_CASE("the way out of a session is not reached by its port, though it listens") {
@@ -185,7 +185,7 @@ TEST_CASE("the way out of a session is not reached by its port, though it listen
     CHECK(probe_inside(sandbox, {"connect_tcp", std::to_string(kProxyPort)}) == "ok");
     const std::uint16_t port = start_greeter(sandbox, "127.0.0.1", 0, "here");
     CHECK(greeting(sandbox, port) == "hello from here");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a server that listens at ::1 alone is reached there") {
@@ -199,7 +199,7 @@ TEST_CASE("a server that listens at ::1 alone is reached there") {
     CHECK(greeting(sandbox, port, Loopback::kV6) == "hello from six");
     const std::uint16_t four = start_greeter(sandbox, "127.0.0.1", 0, "four");
     CHECK(refusal_of(sandbox, four, Loopback::kV6) == ErrorCode::kNotFound);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the socket of a connection is the session's, does not block and is not inherited") {
@@ -218,7 +218,7 @@ TEST_CASE("the socket of a connection is the session's, does not block and is no
     REQUIRE(::getsockopt(outside.get(), SOL_SOCKET, SO_NETNS_COOKIE, &ours, &size) == 0);
     CHECK(theirs != ours);
     CHECK(read_all(fd) == "hello from here");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sandbox that is frozen or has ended makes no connection") {
@@ -229,7 +229,7 @@ TEST_CASE("a sandbox that is frozen or has ended makes no connection") {
         require_ok(sandbox.thaw());
     }
     CHECK(greeting(sandbox, port) == "hello from here");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(refusal_of(sandbox, port) == ErrorCode::kConflict);
 }
 

@@ -19,7 +19,7 @@ TEST_CASE("sweeping leaves a living server's cgroups alone") {
     const auto before = cgroups_of(::getpid());
     require_ok(sandbox::sweep_leftovers());
     CHECK(cgroups_of(::getpid()) == before);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("sweeping judges only the servers of its own pid namespace") {

@@ -108,14 +108,14 @@ TEST_CASE("a copy that comes while others are moved is moved behind them") {
     }
     CHECK(is_among_sleepers(first));
     CHECK(is_among_sleepers(second));
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 TEST_CASE("without a copy there is nothing to wait for") {
     Fixture f;
     f.moves.begin();
     CHECK(f.wait());
-    require_ok(f.sandbox.destroy());
+    require_ok(f.sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -57,7 +57,7 @@ TEST_CASE("a start is asked for without a wait, and its answer comes later") {
     CHECK(wait_event(sandbox).worker.id == asked.value());
     require_no_answer(sandbox);
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a start that fails is over, and the next one may come") {
@@ -68,7 +68,7 @@ TEST_CASE("a start that fails is over, and the next one may come") {
     REQUIRE(failed.has_error());
     CHECK_THAT(failed.error().message(), Catch::Contains("no-such-program"));
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a program that is started beside others is there when its start is answered") {
@@ -78,7 +78,7 @@ TEST_CASE("a program that is started beside others is there when its start is an
         const auto worker = start_inside(sandbox, {"/usr/bin/tail", "-f", "/dev/null"});
         CHECK(name_of(pid_of(worker.pidfd.get())) == "tail");
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a program that does not start beside others is told as an exit") {
@@ -88,7 +88,7 @@ TEST_CASE("a program that does not start beside others is told as an exit") {
     const auto event = wait_event(sandbox);
     CHECK(event.worker.id == worker.id);
     CHECK_FALSE(event.worker.failure.empty());
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a pid 1 that is given up takes its sandbox with it") {
@@ -104,7 +104,7 @@ TEST_CASE("a pid 1 that is given up takes its sandbox with it") {
     REQUIRE(next.has_error());
     CHECK(next.error().code() == ErrorCode::kUnavailable);
     require_no_answer(sandbox);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK_FALSE(has_children());
 }
 
@@ -114,12 +114,12 @@ TEST_CASE("a sandbox that ends during a start leaves nothing") {
         StoppedProcess pid1(only_child());
         REQUIRE(sandbox.begin_start(quiet_program("/usr/bin/sleep")).has_value());
         SECTION("by its owner") {
-            require_ok(sandbox.destroy());
+            require_ok(sandbox.destroy(kPatience));
             CHECK(sandbox.take_start().has_error());
         }
         SECTION("by another thread's work") {
             auto rest = sandbox.release();
-            require_ok(rest.destroy());
+            require_ok(rest.destroy(kPatience));
             CHECK(sandbox.take_start().has_error());
         }
         SECTION("by the death of pid 1") {
@@ -127,7 +127,7 @@ TEST_CASE("a sandbox that ends during a start leaves nothing") {
             REQUIRE(wait_readable(sandbox.answer_fd()));
             CHECK(sandbox.take_start().has_error());
             CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
-            require_ok(sandbox.destroy());
+            require_ok(sandbox.destroy(kPatience));
         }
     }
     CHECK_FALSE(has_children());

@@ -98,8 +98,8 @@ TEST_CASE("every namespace of a session is its own") {
         CHECK(inside != std::filesystem::read_symlink(path).string() + "\n");
         CHECK(inside != run_inside(other, {"/usr/bin/readlink", path}).out);
     }
-    require_ok(sandbox.destroy());
-    require_ok(other.destroy());
+    require_ok(sandbox.destroy(kPatience));
+    require_ok(other.destroy(kPatience));
 }
 
 TEST_CASE("pid 1 and every worker have a process session of their own and no terminal") {
@@ -111,7 +111,7 @@ TEST_CASE("pid 1 and every worker have a process session of their own and no ter
         run_python(
             sandbox, "import os\nprint(os.getsid(0) == os.getpid(), os.getpgrp() == os.getpid())")
             .out == "True True\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("pid 1 has no more rights than its workers") {
@@ -122,14 +122,14 @@ TEST_CASE("pid 1 has no more rights than its workers") {
     }
     CHECK_THAT(status, Catch::Contains("NoNewPrivs:\t1\n"));
     CHECK_THAT(status, Catch::Contains("Seccomp:\t2\n"));
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("capabilities cannot come back by an exec: the securebits are set and locked") {
     auto sandbox = make_sandbox();
     CHECK(probe_inside(sandbox, {"securebits"}) == "ok");
     CHECK(probe_outside({"securebits"}) == "ENODATA");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a pid 1 that is stopped dies with its server all the same") {
@@ -182,7 +182,7 @@ TEST_CASE("no mount inside is tied to one outside") {
         CHECK(line.find(" shared:") == std::string::npos);
         CHECK(line.find(" master:") == std::string::npos);
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("on a host whose mounts are shared, what is mounted later does not come in") {
@@ -276,7 +276,7 @@ TEST_CASE("processes are limited twice: by the cgroup and by the rlimit") {
         }
         CHECK(found);
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the shared-memory directory holds no programs") {
@@ -284,7 +284,7 @@ TEST_CASE("the shared-memory directory holds no programs") {
     const Ran ran = run_inside(
         sandbox, {"/usr/bin/sh", "-c", "cp /usr/bin/true /dev/shm/ && /dev/shm/true; echo $?"});
     CHECK(ran.out == "126\n");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a worker closes what it was not given, also what would outlive the exec") {
@@ -311,7 +311,7 @@ TEST_CASE("no group can be dropped in either of a session's user namespaces") {
     };
     CHECK(flag_in(false) == 1);
     CHECK(flag_in(true) == 1);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -48,7 +48,7 @@ TEST_CASE("the end of a sweep comes after the exits of all workers, and the sand
             .out.find("'1'") ==
         std::string::npos);  // pid 1 is hidden, and no other process is there
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sweep without workers is over at once, as often as it is asked for") {
@@ -57,7 +57,7 @@ TEST_CASE("a sweep without workers is over at once, as often as it is asked for"
         require_ok(sandbox.begin_sweep());
         CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSwept);
     }
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     const auto refused = sandbox.begin_sweep();
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kConflict);
@@ -82,7 +82,7 @@ TEST_CASE("while one of the killed has not ended, nothing waits and nothing is s
     CHECK(wait_event(sandbox).worker.id == worker.id);
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSwept);
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sandbox with a process that has not ended is destroyed by a later call") {
@@ -94,7 +94,7 @@ TEST_CASE("a sandbox with a process that has not ended is destroyed by a later c
     REQUIRE(later.has_error());
     CHECK(later.error().code() == ErrorCode::kTimeout);
     held.value().release();
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

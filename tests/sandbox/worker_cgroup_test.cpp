@@ -57,7 +57,7 @@ TEST_CASE("workers and all they start are in a cgroup of their own, and pid 1 is
     CHECK(procs_of(leaf).empty());
     CHECK(procs_of(session) == std::to_string(only_child()) + "\n");
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
     CHECK(worker_directory().empty());
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("workers can be killed without any help of pid 1's") {
     CHECK(wait_event(sandbox).worker.signaled);
     require_ok(sandbox.kill_workers(kPatience));
     CHECK(run_inside(sandbox, {"/usr/bin/true"}).status == 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE(
@@ -104,7 +104,7 @@ for pid in children: os.kill(pid, 9)
     CHECK(sandbox.usage().value().process_refusals > 0);
     CHECK(run_python(sandbox, "bytearray(200 << 20)").signaled);
     CHECK(sandbox.usage().value().oom_kills > 0);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test

@@ -50,7 +50,7 @@ TEST_CASE("a zygote's sandbox has warm workers, and ordinary ones") {
     const Ran ran = run_inside(sandbox, {"/usr/bin/sh", "-c", "echo out; exit 7"});
     CHECK(ran.out == "out\n");
     CHECK(ran.status == 7);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a zygote makes many sandboxes, each with namespaces of its own") {
@@ -66,7 +66,7 @@ TEST_CASE("a zygote makes many sandboxes, each with namespaces of its own") {
         }
     }
     for (Sandbox& one : all) {
-        require_ok(one.destroy());
+        require_ok(one.destroy(kPatience));
     }
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("the zygote program's signal handlers hold in its workers, and not in 
     // If pid 1 had a handler, it would get the signal from inside (pid_namespaces(7)).
     CHECK(run_inside(sandbox, {"/usr/bin/sh", "-c", "kill -USR1 1"}).status == 0);
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("the end of a zygote's process does not end its sandboxes") {
@@ -93,7 +93,7 @@ TEST_CASE("the end of a zygote's process does not end its sandboxes") {
     auto none = Sandbox::create(test_policy(), zygote);
     REQUIRE(none.has_error());
     CHECK(none.error().code() == ErrorCode::kUnavailable);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a sandbox outlives the last other reference to its zygote") {
@@ -101,7 +101,7 @@ TEST_CASE("a sandbox outlives the last other reference to its zygote") {
     auto sandbox = make_by(zygote);
     zygote.reset();
     CHECK(probe_inside(sandbox, {"raise_usr1"}) == "handled");
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a zygote covers the policies that its namespaces can hold, and no other") {
@@ -179,7 +179,7 @@ TEST_CASE("no worker is warm in a sandbox that no zygote has made") {
     auto refused = sandbox.start(std::move(spec));
     REQUIRE(refused.has_error());
     CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
-    require_ok(sandbox.destroy());
+    require_ok(sandbox.destroy(kPatience));
 }
 
 }  // namespace cellkeep::test
