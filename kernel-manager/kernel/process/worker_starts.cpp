@@ -142,7 +142,7 @@ void WorkerStarts::settle(Result<sandbox::Worker> result) {
 std::shared_ptr<WorkerStart> WorkerStarts::take_next() {
     std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
     for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
-        if (const auto next = one->lock(); next && may_begin(*next)) {
+        if (auto next = one->lock(); next && may_begin(*next)) {
             waiting_.erase(one);
             return next;
         }
