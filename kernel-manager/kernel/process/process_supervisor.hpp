@@ -79,7 +79,7 @@ class ProcessSupervisor {
         std::function<void()> wake;
         /// The sandbox's count of OOM kills.
         std::function<std::uint64_t()> oom_kills;
-        /// A client has paused it: what nobody waits for does not wake it.
+        /// A client has paused the session. Then only a request of a client wakes it.
         std::function<bool()> is_paused = [] { return false; };
         /// Stops the process with all that it has started, and kills them. Returns false if that
         /// cannot be done; otherwise the call says later whether it was: then the next process may
@@ -275,7 +275,7 @@ class ProcessSupervisor {
     }
 
  private:
-    /// Of what nobody would settle any more.
+    /// The answer to a restart that begins after close(), which would never be answered.
     static Error session_ended() {
         return {ErrorCode::kCancelled, "restart: the session has ended"};
     }

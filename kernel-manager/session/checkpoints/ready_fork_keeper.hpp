@@ -40,7 +40,7 @@ class ReadyForkKeeper {
         std::function<std::shared_ptr<SleepingCopy>(const std::string&)> copy_of;
         /// KernelStarter::wait_moved(): a fork stays in the cgroup that it is born in.
         std::function<boost::asio::awaitable<void>()> wait_moved;
-        /// A client has paused the session: what nobody waits for does not wake it.
+        /// A client has paused the session. Then no fork is made or ended beforehand.
         std::function<bool()> is_paused;
         /// The session has memory and processes enough for one. Without room it would be the
         /// interpreter that the kernel kills.

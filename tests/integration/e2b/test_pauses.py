@@ -111,7 +111,7 @@ def pause(server: Server, session: Session) -> Callable[[], str]:
     return lambda: info(server, sandbox)["state"]
 
 
-def test_what_nobody_waits_for_wakes_no_paused_sandbox(server: Server) -> None:
+def test_the_server_itself_wakes_no_paused_sandbox(server: Server) -> None:
     """What the server does by itself behind a run, a checkpoint and a rollback, and a look."""
     session = server.create(checkpoints={"auto": "each"}, limits={"wall_ms": 1_000})
     made = checkpoint(session, label="kept")

@@ -19,15 +19,17 @@ FILL = "import mmap\nheap = mmap.mmap(-1, 300 << 20); heap.madvise(mmap.MADV_NOH
     "for at in range(0, len(heap), 4096): heap[at] = 1\n"
 )
 
-# Both a thread of the interpreter's and a child of it.
-WRITE_ON = """
-import os, threading
+WRITER = """
+import ctypes, os, threading
 def write_on(name):
     file = open(name, 'r+b', buffering=0)
     number = 0
     while True:
         number += 1
         file.seek(0); file.write(b'%020d' % number)
+"""
+# Both a thread of the interpreter's and a child of it.
+WRITE_ON = f"""{WRITER}
 if os.fork() == 0:
     os.closerange(0, 1024)
     write_on('child.txt')
@@ -53,17 +55,10 @@ def test_what_is_left_writes_no_more(session: Session) -> None:
 
 
 # A process whose first thread has ended while another goes on. The kernel's kill of a cgroup passes over it.
-WRITE_ON_WITHOUT_FIRST_THREAD = """
-import ctypes, os, threading
-def write_on():
-    file = open('child.txt', 'r+b', buffering=0)
-    number = 0
-    while True:
-        number += 1
-        file.seek(0); file.write(b'%020d' % number)
+WRITE_ON_WITHOUT_FIRST_THREAD = f"""{WRITER}
 if os.fork() == 0:
     os.closerange(0, 1024)
-    threading.Thread(target=write_on).start()
+    threading.Thread(target=write_on, args=('child.txt',)).start()
     ctypes.CDLL(None).syscall(60, 0)
 """
 
@@ -114,7 +109,7 @@ def take_in_a_command(session: Session) -> None:
 
 
 @pytest.mark.parametrize("take", [take_in_another_language, take_in_a_command])
-def test_nobody_else_meets_what_is_left(session: Session, take: Callable[[Session], None]) -> None:
+def test_commands_and_other_languages_find_no_lock_of_what_is_left(session: Session, take: Callable[[Session], None]) -> None:
     run(session, "open('lock', 'w').close()")
     assert session.execute("true", language="bash")["status"] == "ok"
     made = checkpoint(session)

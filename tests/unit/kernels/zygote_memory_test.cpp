@@ -31,8 +31,8 @@ namespace {
 constexpr std::size_t kHuge = 2UL << 20U;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE
 
-/// An aligned piece of anonymous memory, of which the first pages are written to; with so many
-/// bytes beside it that nobody writes to.
+/// An aligned piece of anonymous memory, of which the first pages are written to; with more
+/// bytes beside it, which stay unused.
 class Piece {
  public:
     explicit Piece(
