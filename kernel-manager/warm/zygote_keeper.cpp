@@ -22,8 +22,9 @@ void ZygoteKeeper::begin() {
         return;
     }
     making_ = std::make_shared<Completion<bool>>(io_);
+    maker_ = std::make_shared<WorkThread>();
     // No guard for the io_context: a server that ends does not wait for its turn.
-    thread_.run([weak = weak_from_this(),
+    maker_->run([weak = weak_from_this(),
                  make = hooks_.make,
                  given_up = given_up_,
                  executor = io_.get_executor()] {
@@ -48,19 +49,32 @@ void ZygoteKeeper::on_made(Result<ZygotePtr> made) {
     if (stopped_) {
         return;  // those that waited have their answer
     }
+    auto thread = std::exchange(maker_, nullptr);
     if (made.has_error()) {
         settle(false);
         hooks_.log("no zygote could be made: " + made.error().message());
-        begin_later();
+        if (bounds_.tries_again) {
+            begin_later();
+        }
         return;
     }
     if (current_) {
         current_->retire();
     }
-    current_ = std::move(made).value();
+    current_ = with_thread(std::move(made).value(), std::move(thread));
     forks_ = 0;
     made_at_ = std::chrono::steady_clock::now();
     settle(true);
+}
+
+ZygoteKeeper::ZygotePtr ZygoteKeeper::with_thread(
+    ZygotePtr zygote, std::shared_ptr<WorkThread> thread) {
+    struct Both {
+        std::shared_ptr<WorkThread> thread;
+        ZygotePtr zygote;  // last: it ends first
+    };
+    const auto both = std::make_shared<Both>(Both{std::move(thread), std::move(zygote)});
+    return {both, both->zygote.get()};
 }
 
 void ZygoteKeeper::begin_later() {

@@ -2,8 +2,8 @@
 //
 // Keeps one zygote ready for one language and environment: makes it in the background, makes
 // another when it has died or served long enough, and backs off when that fails. Sessions that come
-// while there is none start without one. Owns the zygote and the thread that makes it; sandboxes
-// made by one share it. io_context thread only.
+// while there is none start without one. Owns the zygote and the thread that makes it. Sandboxes
+// made by a zygote share it and its thread: they may outlive the keeper. io_context thread only.
 #pragma once
 
 #include "kernel-manager/warm/retry_delay.hpp"
@@ -36,6 +36,7 @@ inline constexpr std::chrono::milliseconds kZygoteRetryMost{60'000};
 struct ZygoteBounds {
     std::size_t forks = kZygoteForksMax;
     std::chrono::milliseconds age = kZygoteAgeMax;
+    bool tries_again = true;  // after a failure
 };
 
 class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
@@ -72,6 +73,9 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
  private:
     ZygoteKeeper(boost::asio::io_context& io, Hooks hooks, ZygoteBounds bounds);
     void on_made(Result<ZygotePtr> made);
+    /// Linux ends a zygote's pid 1 with the thread that made it (Sandbox::create), and with that
+    /// pid 1 all that the zygote has made: so the last of its owners ends the thread, too.
+    static ZygotePtr with_thread(ZygotePtr zygote, std::shared_ptr<WorkThread> thread);
     void begin_later();
     void close();
     void settle(bool made);
@@ -89,7 +93,7 @@ class ZygoteKeeper : public std::enable_shared_from_this<ZygoteKeeper> {
     bool stopped_ = false;
     /// stopped_, for the thread.
     std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
-    WorkThread thread_;  // last: it ends first
+    std::shared_ptr<WorkThread> maker_;  // while one is being made; last: it ends first
 };
 
 }  // namespace cellkeep::session

@@ -224,6 +224,31 @@ def test_an_environment_is_removed_when_no_server_has_it(
     assert os.listdir(own.store / "images") == ["lock"] or not list((own.store / "images").glob("environment-*"))
 
 
+def test_sessions_live_on_when_their_environments_zygote_gives_way(
+    environments: Environments, tmp_path: Path
+) -> None:
+    """Four environments have one at a time (kWarmEnvironmentsMax)."""
+    own = Environments(tmp_path, environments.index)
+    names = ["spring", "summer", "autumn", "winter", "spare"]
+    for name in names:
+        assert own.create(name, "alpha==1.0").returncode == 0
+    running = Server(*LEAN, "--prespawn-count", "0")
+    running.environment = own.variables
+    with running as server:
+        made = {name: [create(server, environment=name) for _ in range(2)] for name in names}
+        for name, siblings in made.items():
+            # Forks of one zygote have its seed.
+            assert len({one.value("hash('cellkeep')") for one in siblings}) == 1, name
+            for one in siblings:
+                assert one.execute(f"kept = {name!r}")["status"] == "ok"
+        again = create(server, environment="spring")  # another makes room for its zygote
+        assert again.value("hash('cellkeep')") != made["spring"][0].value("hash('cellkeep')")
+        for name, siblings in made.items():
+            assert [one.value("kept") for one in siblings] == [repr(name)] * 2
+        for one in [again, *(one for siblings in made.values() for one in siblings)]:
+            assert one.delete() == 204
+
+
 def test_a_kernels_name_is_a_way_to_it(server: Server) -> None:
     specs = server.get("/api/kernelspecs").json()["kernelspecs"]
     assert {"python3", "python3-one", "python3-two"} <= set(specs)

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ using cellkeep::kernels::collapse_into_huge_pages;
 using cellkeep::kernels::join_read_only_data;
 using cellkeep::kernels::kHeapMappingBytesMax;
 using cellkeep::kernels::kPagesForHugeMin;
+using cellkeep::kernels::kZygoteMappingsMax;
 
 namespace {
 
@@ -32,7 +34,8 @@ constexpr std::size_t kHuge = 2UL << 20U;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE
 
 /// An aligned piece of anonymous memory, of which the first pages are written to; with more
-/// bytes beside it, which stay unused.
+/// bytes beside it, which stay unused. It is in small pages, whatever this host's setting is, and
+/// nothing asks khugepaged to join them.
 class Piece {
  public:
     explicit Piece(
@@ -48,12 +51,12 @@ class Piece {
         REQUIRE(whole_ != MAP_FAILED);
         const auto begin = reinterpret_cast<std::uintptr_t>(whole_);
         data_ = reinterpret_cast<char*>((begin + kHuge - 1) & ~(kHuge - 1));
-        REQUIRE(::madvise(whole_, bytes_, MADV_NOHUGEPAGE) == 0);
+        REQUIRE(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
         const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
         for (std::size_t i = 0; i < pages; ++i) {
             data_[i * page] = static_cast<char>('a' + i % 26);
         }
-        REQUIRE(::madvise(whole_, bytes_, MADV_HUGEPAGE) == 0);
+        REQUIRE(::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0) == 0);
         REQUIRE(::mprotect(data_, kHuge, protection) == 0);
     }
     Piece(const Piece&) = delete;
@@ -133,6 +136,45 @@ int refuse(void* /*begin*/, std::size_t /*bytes*/, int /*advice*/) {
     return -1;
 }
 
+std::vector<void*> wanted;
+
+int note(void* begin, std::size_t bytes, int advice) {
+    wanted.push_back(begin);
+    return ::madvise(begin, bytes, advice);
+}
+
+/// Whether a huge page would be made of it.
+bool is_wanted(const Piece& piece) {
+    wanted.clear();
+    (void)collapse_into_huge_pages(&note);
+    return std::find(wanted.begin(), wanted.end(), piece.data()) != wanted.end();
+}
+
+/// As many mappings as that of memory that can be written to, with others between them.
+class Mappings {
+ public:
+    explicit Mappings(std::size_t count)
+        : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
+          bytes_(2 * count * page_),
+          whole_(static_cast<char*>(
+              ::mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        REQUIRE(whole_ != MAP_FAILED);
+        for (std::size_t i = 0; i < count; ++i) {
+            REQUIRE(::mprotect(whole_ + 2 * i * page_, page_, PROT_READ | PROT_WRITE) == 0);
+        }
+    }
+    Mappings(const Mappings&) = delete;
+    Mappings& operator=(const Mappings&) = delete;
+    ~Mappings() { (void)::munmap(whole_, bytes_); }  // Ignored: it is ours, so it cannot fail.
+
+    const char* data() const { return whole_; }
+
+ private:
+    std::size_t page_;
+    std::size_t bytes_;
+    char* whole_;
+};
+
 std::size_t count_mappings() {
     std::ifstream maps("/proc/self/maps");
     std::size_t count = 0;
@@ -155,16 +197,23 @@ TEST_CASE("full memory is put into huge pages, and stays what it was", "[kernels
 
 TEST_CASE("memory that is not there is not taken for a huge page", "[kernels][zygote]") {
     const Piece sparse(kPagesForHugeMin - 1);
+    CHECK_FALSE(is_wanted(sparse));
     const Piece enough(kPagesForHugeMin);
-    (void)collapse_into_huge_pages();
-    CHECK(sparse.huge_bytes() == 0);
+    CHECK(is_wanted(enough));
     CHECK(enough.huge_bytes() == (host_collapses() ? kHuge : 0));
 }
 
 TEST_CASE("memory that is reserved rather than used is not looked through", "[kernels][zygote]") {
     const Piece reserved(512, PROT_READ | PROT_WRITE, kHeapMappingBytesMax);
-    (void)collapse_into_huge_pages();
-    CHECK(reserved.huge_bytes() == 0);
+    CHECK_FALSE(is_wanted(reserved));
+}
+
+TEST_CASE("a program of very many mappings is looked through in part", "[kernels][zygote]") {
+    const Piece last(512);
+    CHECK(is_wanted(last));
+    const Mappings many(kZygoteMappingsMax);
+    REQUIRE(many.data() < last.data());  // Linux maps from the top downwards
+    CHECK_FALSE(is_wanted(last));
 }
 
 TEST_CASE("a host that has no huge page is asked once", "[kernels][zygote]") {
@@ -184,8 +233,7 @@ TEST_CASE("a host that has no huge page is asked once", "[kernels][zygote]") {
 
 TEST_CASE("memory that cannot be written to is left alone", "[kernels][zygote]") {
     const Piece piece(512, PROT_READ);
-    (void)collapse_into_huge_pages();
-    CHECK(piece.huge_bytes() == 0);
+    CHECK_FALSE(is_wanted(piece));
     CHECK(rights_at(reinterpret_cast<std::uintptr_t>(piece.data())) == "r--p");
 }
 

@@ -19,14 +19,18 @@
 using cellkeep::Error;
 using cellkeep::ErrorCode;
 using cellkeep::session::kZygoteRetryFirst;
+using cellkeep::session::ZygoteBounds;
 using cellkeep::session::ZygoteKeeper;
 
 namespace {
 
 struct KeeperFixture {
+    explicit KeeperFixture(const ZygoteBounds& with = {}) : bounds(with) {}
+
     boost::asio::io_context io;
     std::atomic<int> tried = 0;  // the keeper's thread makes them
     std::vector<std::string> lines;
+    ZygoteBounds bounds;
     std::shared_ptr<ZygoteKeeper> keeper = ZygoteKeeper::create(
         io,
         {.make = [this](const std::function<bool()>& /*given_up*/)
@@ -34,7 +38,8 @@ struct KeeperFixture {
              ++tried;
              return Error(ErrorCode::kUnavailable, "no");
          },
-         .log = [this](const std::string& line) { lines.push_back(line); }});
+         .log = [this](const std::string& line) { lines.push_back(line); }},
+        bounds);
 
     void wait_for_first() {
         bool waited = false;
@@ -75,6 +80,16 @@ TEST_CASE("a zygote that cannot be made is not tried in a loop", "[session][zygo
     fixture.io.run();  // nothing is left to wait for
     fixture.keeper->begin();
     CHECK(fixture.tried == 1);
+}
+
+TEST_CASE("a zygote that is to be tried once is not tried again", "[session][zygote]") {
+    KeeperFixture fixture({.tries_again = false});
+    fixture.keeper->begin();
+    fixture.wait_for_first();
+    fixture.io.restart();
+    fixture.io.run();  // nothing is left to wait for
+    CHECK(fixture.tried == 1);
+    CHECK(fixture.lines.size() == 1);
 }
 
 TEST_CASE(
