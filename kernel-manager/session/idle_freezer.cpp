@@ -46,6 +46,9 @@ void IdleFreezer::note_use() {
 
 void IdleFreezer::wake() {
     if (!frozen_) {
+        if (std::exchange(paused_, false)) {
+            tell_woken();  // before it stood still
+        }
         return;
     }
     if (const Status thawed = hooks_.thaw(); thawed.has_error()) {
@@ -55,26 +58,43 @@ void IdleFreezer::wake() {
     paused_ = false;
     hooks_.changed(false);
     note_use();
+    tell_woken();
+}
+
+void IdleFreezer::tell_woken() {
     if (const auto woken = std::exchange(woken_, {})) {
         woken();
     }
 }
 
 Status IdleFreezer::freeze(std::function<void()> woken) {
-    if (frozen_) {
-        paused_ = true;
-        woken_ = std::move(woken);
-        return ok();
+    if (!frozen_ && !hooks_.settling()) {
+        BOOST_OUTCOME_TRY(stop_processes());
     }
+    paused_ = true;
+    woken_ = std::move(woken);
+    return ok();
+}
+
+Status IdleFreezer::stop_processes() {
     if (Status done = hooks_.freeze(); done.has_error()) {
         (void)hooks_.thaw().has_value();  // there may be nothing to take back
         return done;
     }
     frozen_ = true;
-    paused_ = true;
-    woken_ = std::move(woken);
     hooks_.changed(true);
     return ok();
+}
+
+void IdleFreezer::settle() {
+    if (!paused_ || frozen_ || hooks_.settling()) {
+        return;
+    }
+    if (const Status done = stop_processes(); done.has_error()) {
+        hooks_.failed(done.error());
+        paused_ = false;
+        tell_woken();
+    }
 }
 
 void IdleFreezer::stop() {
@@ -125,14 +145,10 @@ void IdleFreezer::look() {
         return;
     }
     before_.reset();
-    if (const Status done = hooks_.freeze(); done.has_error()) {
+    if (const Status done = stop_processes(); done.has_error()) {
         hooks_.failed(done.error());
         stop();
-        (void)hooks_.thaw().has_value();  // there may be nothing to take back
-        return;
     }
-    frozen_ = true;
-    hooks_.changed(true);
 }
 
 }  // namespace cellkeep::session

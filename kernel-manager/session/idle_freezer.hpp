@@ -55,6 +55,9 @@ class IdleFreezer {
  public:
     struct Hooks {
         std::function<bool()> busy;
+        /// Work of the server's own is under way inside, which a stop in its middle would spoil: a
+        /// copy of the interpreter is made or woken. It ends by itself, and settle() follows.
+        std::function<bool()> settling;
         /// After an error it is never asked again.
         std::function<Result<RestLook>()> look;
         /// Asks for it and does not wait until it has come. A failure is taken back by thaw().
@@ -74,10 +77,13 @@ class IdleFreezer {
     /// Before anything is asked of what is inside.
     void wake();
     /// Also what is in use, and where nothing is frozen for being idle. Until wake(), which calls
-    /// `woken` once, if it is not empty; the one of an earlier call is forgotten.
+    /// `woken` once, if it is not empty; the one of an earlier call is forgotten. While
+    /// Hooks::settling it is put off until settle(). If it fails then, it was woken.
     Status freeze(std::function<void()> woken);
+    /// What freeze() was put off for may have ended.
+    void settle();
     bool frozen() const { return frozen_; }
-    /// By freeze(), not for being idle.
+    /// By freeze(), not for being idle; also while that is put off.
     bool paused() const { return paused_; }
     /// It was frozen by freeze() of another program in the server's process, and is.
     void go_on_paused() { frozen_ = paused_ = true; }
@@ -88,13 +94,15 @@ class IdleFreezer {
     void ask();
     void arm(FreezeSituation::Time when);
     void look();
+    Status stop_processes();
+    void tell_woken();
 
     std::chrono::milliseconds after_;
     Hooks hooks_;
     boost::asio::steady_timer timer_;
     bool armed_ = false;
     bool frozen_ = false;
-    bool paused_ = false;
+    bool paused_ = false;  // and not frozen_: put off
     std::function<void()> woken_;
     FreezeSituation::Time last_used_;
     std::optional<FreezeSituation::Time> looked_at_;

@@ -226,6 +226,13 @@ class SandboxedSession final : public ManagedSession,
     void on_departed() {
         if (!closed_) {
             kernels_.dispatch();
+            on_settled();
+        }
+    }
+    /// A checkpoint, a rollback, or what follows one has ended.
+    void on_settled() {
+        if (!closed_) {
+            freezer_.settle();
             life_.review_if_kept();
         }
     }

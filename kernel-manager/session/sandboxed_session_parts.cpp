@@ -197,7 +197,7 @@ SessionCheckpoints::Hooks SandboxedSession::checkpoint_hooks() {
         .wake = [this] { freezer_.wake(); },
         .is_paused = [this] { return freezer_.paused(); },
         .has_room = [this] { return has_room_for_ready_fork(sandbox_.usage(), session_limits()); },
-        .settled = [this] { closed_ ? void() : life_.review_if_kept(); },
+        .settled = [this] { on_settled(); },
         .hold = [this] { kernels_.main().hold(); },
         .release = [this] { kernels_.main().release(); },
         .begun = [this] { return kernels_.main().begun(); },
@@ -312,6 +312,11 @@ bool SandboxedSession::is_at_work() const {
 IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
     return {
         .busy = [this] { return is_at_work(); },
+        .settling =
+            [this] {
+                return checkpoints_.is_working() || checkpoints_.is_getting_ready() ||
+                       starter_.is_departing();
+            },
         .look = [this]() -> Result<RestLook> {
             BOOST_OUTCOME_TRY(const sandbox::Usage usage, sandbox_.usage());
             BOOST_OUTCOME_TRY(const bool waiting, sandbox_.is_waiting());
@@ -329,6 +334,9 @@ IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
             [this](bool frozen) {
                 if (setup_.log_frozen) {
                     setup_.log_frozen(frozen);
+                }
+                if (!frozen) {
+                    auto_checkpoints_.review();  // one that waits for a session that is not paused
                 }
             },
         .failed =

@@ -202,7 +202,8 @@ class Session {
 
     /// Stops every process inside, whatever it does, until a client asks something of what is
     /// inside, or wake() is called: then `woken` is called once, unless it is empty or was given up
-    /// for that of a later call. Returns before the last process stands still. kConflict: the
+    /// for that of a later call. Returns before the last process stands still: a checkpoint or
+    /// rollback that is under way is finished before. kConflict: the
     /// session has ended; kUnavailable: the host cannot do it, or the session's interpreter is just
     /// being started.
     virtual Status freeze(std::function<void()> woken);

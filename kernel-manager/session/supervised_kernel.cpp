@@ -227,7 +227,7 @@ void SupervisedKernel::submit_shell(Message request, std::shared_ptr<ReplySink> 
         return;
     }
     const Message copy = request;
-    auto pushed = waiting_.push({std::move(request), origin, nullptr, steady_clock::now()});
+    auto pushed = enqueue({std::move(request), origin, nullptr, steady_clock::now()});
     if (pushed.has_error()) {
         refuse(copy, std::move(origin), "QueueFull", pushed.error().message());
         return;
@@ -236,6 +236,12 @@ void SupervisedKernel::submit_shell(Message request, std::shared_ptr<ReplySink> 
         account_.accept_client();
     }
     dispatch();
+}
+
+Status SupervisedKernel::enqueue(PendingRequest request) {
+    BOOST_OUTCOME_TRY(waiting_.push(std::move(request)));
+    sandbox_.wake();  // what it waits for may stand still
+    return ok();
 }
 
 void SupervisedKernel::refuse(

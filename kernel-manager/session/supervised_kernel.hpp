@@ -241,7 +241,7 @@ class SupervisedKernel {
     /// kConflict if it is dead.
     Status check_alive() const;
     /// kLimitExceeded at the queue's bounds. Call dispatch() afterwards.
-    Status enqueue(PendingRequest request) { return waiting_.push(std::move(request)); }
+    Status enqueue(PendingRequest request);
     /// Begins what waits, if it is free.
     void dispatch() { waiting_.dispatch(); }
     /// kConflict if there is no interpreter.

@@ -29,6 +29,7 @@ class SessionCheckpoints::Work {
         if (held_) {
             owner_.hooks_.release();
         }
+        owner_.hooks_.settled();
     }
 
  private:

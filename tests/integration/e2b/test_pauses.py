@@ -2,9 +2,9 @@
 """Paused sandboxes of E2B's clients: what keeps them, what wakes them, and what does not."""
 
 import base64
+import concurrent.futures
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
@@ -113,7 +113,8 @@ def pause(server: Server, session: Session) -> Callable[[], str]:
 
 def test_the_server_itself_wakes_no_paused_sandbox(server: Server) -> None:
     """What the server does by itself behind a run, a checkpoint and a rollback, and a look."""
-    session = server.create(checkpoints={"auto": "each"}, limits={"wall_ms": 1_000})
+    wishes = {"checkpoints": {"auto": "each"}, "limits": {"wall_ms": 1_000}}
+    session, neighbour = server.create(**wishes), server.create(**wishes)
     made = checkpoint(session, label="kept")
     steps = {
         "run": lambda: run(session, "1"),
@@ -126,10 +127,42 @@ def test_the_server_itself_wakes_no_paused_sandbox(server: Server) -> None:
             step()
             state = pause(server, session)
             listed(session)
-            # A fork and a copy take milliseconds, and the run's limit is a second.
-            threading.Event().wait(1.5 if name == "run" else 0.2)
+            # What would be the session's turn by now was its neighbour's.
+            if name == "run":
+                assert neighbour.execute("while True: pass")["status"] == "timeout"
+            checkpoint(neighbour)
+            run(neighbour, "1")
             assert state() == "paused", name
             assert run(session, "6 * 7")["result"]["text/plain"] == "42"
+    assert session.delete() == 204
+    assert neighbour.delete() == 204
+
+
+def test_a_pause_lets_an_automatic_checkpoint_be_made(server: Server) -> None:
+    """It is made behind the answer to a run. A pause in its middle held up the next run until its patience ended."""
+    session = server.create(checkpoints={"auto": "each"})
+    for number in range(20):
+        run(session, f"x = {number}")
+        state = pause(server, session)
+        assert state() == "paused"
+        assert run(session, "x")["result"]["text/plain"] == str(number)
+    assert session.delete() == 204
+    assert f"{session.info['id']}: makes no checkpoint by itself" not in server.output()
+
+
+def test_a_run_wakes_what_it_waits_for(server: Server) -> None:
+    session = server.create()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+
+        def submit(code: str) -> concurrent.futures.Future:
+            return pool.submit(server.post_apart, session.path + "/executions", {"code": code})
+
+        first = submit("import time; time.sleep(1); 'first'")
+        wait_until(lambda: session.fetch()["state"] == "busy", 60, "it runs")
+        assert pause(server, session)() == "paused"
+        second = submit("'second'")
+        for asked, value in ((first, "'first'"), (second, "'second'")):
+            assert asked.result(60).json()["result"]["text/plain"] == value
     assert session.delete() == 204
 
 

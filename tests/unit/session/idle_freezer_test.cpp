@@ -68,6 +68,7 @@ struct World {
               io,
               after,
               {.busy = [this] { return busy; },
+               .settling = [this] { return settling; },
                .look =
                    [this] {
                        ++looks;
@@ -91,6 +92,7 @@ struct World {
 
     boost::asio::io_context io;
     bool busy = false;
+    bool settling = false;
     int looks = 0;
     std::function<void()> on_look;
     Result<RestLook> shown = RestLook{true, 5ms};
@@ -175,6 +177,44 @@ TEST_CASE("a freeze that fails is taken back and told", "[session][freezer]") {
     CHECK(world.done == Done{"freeze", "thaw"});
 }
 
+TEST_CASE("a pause waits for the server's own work inside", "[session][freezer]") {
+    World world(0ms);
+    world.settling = true;
+    int woken = 0;
+    CHECK(world.freezer.freeze([&woken] { ++woken; }).has_value());
+    CHECK(world.freezer.paused());
+    CHECK_FALSE(world.freezer.frozen());
+    world.freezer.settle();  // of another piece of work
+    CHECK(world.done.empty());
+    SECTION("until it has ended") {
+        world.settling = false;
+        world.freezer.settle();
+        world.freezer.settle();
+        CHECK(world.freezer.frozen());
+        CHECK(world.done == Done{"freeze", "frozen"});
+        CHECK(woken == 0);
+        world.freezer.wake();
+        CHECK(woken == 1);
+    }
+    SECTION("and is over if a client asks for something before that") {
+        world.freezer.wake();
+        CHECK_FALSE(world.freezer.paused());
+        CHECK(woken == 1);
+        world.settling = false;
+        world.freezer.settle();
+        CHECK(world.done.empty());
+    }
+    SECTION("and is over if it fails then") {
+        world.settling = false;
+        world.freezes = Error(ErrorCode::kSystem, "freeze: not now");
+        world.freezer.settle();
+        CHECK_FALSE(world.freezer.paused());
+        CHECK_FALSE(world.freezer.frozen());
+        CHECK(world.done == Done{"freeze", "thaw", "failed"});
+        CHECK(woken == 1);
+    }
+}
+
 TEST_CASE("a session at rest is frozen, costs nothing, and wakes once", "[session][freezer]") {
     World world(kSoon);
     world.freezer.note_use();
@@ -255,7 +295,7 @@ TEST_CASE("a host that cannot is asked once", "[session][freezer]") {
         world.freezes = no;
         world.freezer.note_use();
         world.io.run();
-        CHECK(world.done == Done{"freeze", "failed", "thaw"});
+        CHECK(world.done == Done{"freeze", "thaw", "failed"});
     }
     CHECK_FALSE(world.freezer.frozen());
     world.freezer.note_use();
@@ -307,6 +347,7 @@ TEST_CASE("after stop() nothing happens, nor after its end", "[session][freezer]
         kSoon,
         IdleFreezer::Hooks{
             .busy = [] { return false; },
+            .settling = [] { return false; },
             .look = [] { return Result<RestLook>(RestLook{}); },
             .freeze = [] { return Status(ok()); },
             .thaw = [] { return Status(ok()); },
