@@ -216,6 +216,11 @@ class SandboxedSession final : public ManagedSession,
     bool can_freeze() const;
     std::chrono::seconds freeze_after() const;
     bool is_at_work() const;
+    /// A checkpoint, a rollback, or what follows one is under way.
+    bool is_settling() const {
+        return checkpoints_.is_working() || checkpoints_.is_getting_ready() ||
+               starter_.is_departing();
+    }
     IdleFreezer::Hooks freezer_hooks();
     void note_visit() {
         touch();

@@ -300,9 +300,8 @@ std::chrono::seconds SandboxedSession::freeze_after() const {
 }
 
 bool SandboxedSession::is_at_work() const {
-    return closed_ || setup_.spare || kernels_.are_at_work() || checkpoints_.is_working() ||
-           checkpoints_.is_getting_ready() || auto_checkpoints_.is_due() ||
-           starter_.is_departing() ||
+    return closed_ || setup_.spare || kernels_.are_at_work() || is_settling() ||
+           auto_checkpoints_.is_due() ||
            // Its pid 1 answers for interpreters that came from here.
            branches_.any() || ports_.awaited() > 0 ||
            // What the other side of a connection says next is unknown here.
@@ -312,11 +311,7 @@ bool SandboxedSession::is_at_work() const {
 IdleFreezer::Hooks SandboxedSession::freezer_hooks() {
     return {
         .busy = [this] { return is_at_work(); },
-        .settling =
-            [this] {
-                return checkpoints_.is_working() || checkpoints_.is_getting_ready() ||
-                       starter_.is_departing();
-            },
+        .settling = [this] { return is_settling(); },
         .look = [this]() -> Result<RestLook> {
             BOOST_OUTCOME_TRY(const sandbox::Usage usage, sandbox_.usage());
             BOOST_OUTCOME_TRY(const bool waiting, sandbox_.is_waiting());

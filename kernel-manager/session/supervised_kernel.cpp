@@ -238,12 +238,6 @@ void SupervisedKernel::submit_shell(Message request, std::shared_ptr<ReplySink> 
     dispatch();
 }
 
-Status SupervisedKernel::enqueue(PendingRequest request) {
-    BOOST_OUTCOME_TRY(waiting_.push(std::move(request)));
-    sandbox_.wake();  // what it waits for may stand still
-    return ok();
-}
-
 void SupervisedKernel::refuse(
     Message request, std::shared_ptr<ReplySink> origin, std::string ename, std::string evalue) {
     waiting_.refuse(std::move(request), std::move(origin), std::move(ename), std::move(evalue));

@@ -241,7 +241,11 @@ class SupervisedKernel {
     /// kConflict if it is dead.
     Status check_alive() const;
     /// kLimitExceeded at the queue's bounds. Call dispatch() afterwards.
-    Status enqueue(PendingRequest request);
+    Status enqueue(PendingRequest request) {
+        BOOST_OUTCOME_TRY(waiting_.push(std::move(request)));
+        sandbox_.wake();  // what it waits for may stand still
+        return ok();
+    }
     /// Begins what waits, if it is free.
     void dispatch() { waiting_.dispatch(); }
     /// kConflict if there is no interpreter.
