@@ -60,6 +60,7 @@ RunWatch::Start RunWatch::begin() {
     const sandbox::Usage usage = counters_.at_begin();
     const Time now = steady_clock::now();
     monitor_.begin(usage, limits_, now);
+    paused_before_ = counters_.paused_for(now);
     return {.at = now, .cpu = cpu_of(usage.cpu_time), .oom_kills = usage.oom_kills};
 }
 
@@ -93,8 +94,10 @@ void RunWatch::check_wall(Time now) {
     // The session's limit may have been lowered while it waited.
     const auto most = limits_.wall;
     const auto wall = execution && execution->timeout ? std::min(*execution->timeout, most) : most;
-    // The time of a person who is asked about a call is not the code's.
-    const auto held = execution ? execution->execution->held_for(now) : std::chrono::nanoseconds(0);
+    // The time of a person who is asked about a call is not the code's, nor is that of a pause.
+    const auto held =
+        counters_.paused_for(now) - paused_before_ +
+        (execution ? execution->execution->held_for(now) : std::chrono::nanoseconds(0));
     const std::chrono::nanoseconds limit = monitor_.wall_time(limits_, wall, now).time;
     const RunningRequest::Look look = run_->look_at_wall(now, limit + held, account_.runs());
     if (look.passed) {

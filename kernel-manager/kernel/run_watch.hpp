@@ -42,6 +42,10 @@ class RunWatch {
         std::function<Cpu()> session_cpu;
         /// CPU time of the kernel's own processes; nullopt if it cannot be told apart.
         std::function<std::optional<Cpu>()> own_cpu;
+        /// For how long clients have had the session paused until now, altogether.
+        std::function<std::chrono::nanoseconds(Time now)> paused_for = [](Time /*now*/) {
+            return std::chrono::nanoseconds(0);
+        };
     };
     /// Who acts. None is empty; each may end the run.
     struct Owner {
@@ -122,7 +126,8 @@ class RunWatch {
     LimitMonitor monitor_;
     bool counts_own_cpu_ = false;
     RunningRequest* run_ = nullptr;
-    Alarm wall_alarm_;  // the grace's, too
+    std::chrono::nanoseconds paused_before_{0};  // before the run began
+    Alarm wall_alarm_;                           // the grace's, too
     Alarm cpu_alarm_;
 };
 

@@ -46,8 +46,9 @@ void IdleFreezer::note_use() {
 
 void IdleFreezer::wake() {
     if (!frozen_) {
-        if (std::exchange(paused_, false)) {
-            tell_woken();  // before it stood still
+        if (paused()) {  // before it stood still
+            end_pause();
+            tell_woken();
         }
         return;
     }
@@ -55,7 +56,7 @@ void IdleFreezer::wake() {
         hooks_.failed(thawed.error());  // the deadline of the next request reports the rest
     }
     frozen_ = false;
-    paused_ = false;
+    end_pause();
     hooks_.changed(false);
     note_use();
     tell_woken();
@@ -71,9 +72,25 @@ Status IdleFreezer::freeze(std::function<void()> woken) {
     if (!frozen_ && !hooks_.settling()) {
         BOOST_OUTCOME_TRY(stop_processes());
     }
-    paused_ = true;
+    if (!paused()) {
+        paused_since_ = steady_clock::now();
+    }
     woken_ = std::move(woken);
     return ok();
+}
+
+void IdleFreezer::go_on_paused() {
+    frozen_ = true;
+    paused_since_ = steady_clock::now();
+}
+
+void IdleFreezer::end_pause() {
+    paused_before_ = paused_for(steady_clock::now());
+    paused_since_.reset();
+}
+
+std::chrono::nanoseconds IdleFreezer::paused_for(FreezeSituation::Time now) const {
+    return paused_before_ + (paused() ? now - *paused_since_ : std::chrono::nanoseconds(0));
 }
 
 Status IdleFreezer::stop_processes() {
@@ -87,12 +104,12 @@ Status IdleFreezer::stop_processes() {
 }
 
 void IdleFreezer::settle() {
-    if (!paused_ || frozen_ || hooks_.settling()) {
+    if (!paused() || frozen_ || hooks_.settling()) {
         return;
     }
     if (const Status done = stop_processes(); done.has_error()) {
         hooks_.failed(done.error());
-        paused_ = false;
+        end_pause();
         tell_woken();
     }
 }

@@ -84,9 +84,11 @@ class IdleFreezer {
     void settle();
     bool frozen() const { return frozen_; }
     /// By freeze(), not for being idle; also while that is put off.
-    bool paused() const { return paused_; }
+    bool paused() const { return paused_since_.has_value(); }
+    /// For how long until now, altogether: that is nobody's running time.
+    std::chrono::nanoseconds paused_for(FreezeSituation::Time now) const;
     /// It was frozen by freeze() of another program in the server's process, and is.
-    void go_on_paused() { frozen_ = paused_ = true; }
+    void go_on_paused();
     /// For good; what is frozen stays so.
     void stop();
 
@@ -95,6 +97,7 @@ class IdleFreezer {
     void arm(FreezeSituation::Time when);
     void look();
     Status stop_processes();
+    void end_pause();
     void tell_woken();
 
     std::chrono::milliseconds after_;
@@ -102,7 +105,8 @@ class IdleFreezer {
     boost::asio::steady_timer timer_;
     bool armed_ = false;
     bool frozen_ = false;
-    bool paused_ = false;  // and not frozen_: put off
+    std::optional<FreezeSituation::Time> paused_since_;  // and not frozen_: put off
+    std::chrono::nanoseconds paused_before_{0};          // of pauses that have ended
     std::function<void()> woken_;
     FreezeSituation::Time last_used_;
     std::optional<FreezeSituation::Time> looked_at_;

@@ -91,6 +91,7 @@ SupervisedKernel::Sandbox SandboxedSession::kernel_sandbox(sandbox::WorkerGroup 
         },
         .wake = [this] { freezer_.wake(); },
         .is_paused = [this] { return freezer_.paused(); },
+        .paused_for = [this](auto now) { return freezer_.paused_for(now); },
         .halt =
             [this, group](Departure::Halted halted) {
                 return group == 0 && starter_.begin_departure(std::move(halted));

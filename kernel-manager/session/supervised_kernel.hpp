@@ -111,6 +111,11 @@ class SupervisedKernel {
         std::function<void()> wake;
         /// ProcessSupervisor::Sandbox's.
         std::function<bool()> is_paused = [] { return false; };
+        /// RunWatch::Counters'.
+        std::function<std::chrono::nanoseconds(std::chrono::steady_clock::time_point)> paused_for =
+            [](std::chrono::steady_clock::time_point /*now*/) {
+                return std::chrono::nanoseconds(0);
+            };
         /// ProcessSupervisor::Sandbox::halt.
         std::function<bool(std::function<void(bool)>)> halt = nullptr;
     };

@@ -75,7 +75,8 @@ RunWatch::Counters SupervisedKernel::run_counters(UsageMeter& usage) const {
         .session = [&usage] { return usage.counters(); },
         .at_begin = [&usage] { return usage.recent_counters(); },
         .session_cpu = [&usage] { return usage.cpu_time(); },
-        .own_cpu = [&usage, group = group()] { return usage.cpu_time(group); }};
+        .own_cpu = [&usage, group = group()] { return usage.cpu_time(group); },
+        .paused_for = sandbox_.paused_for};
 }
 
 RunWatch::Owner SupervisedKernel::watch_owner() {

@@ -229,14 +229,12 @@ def test_files(shared: Session, language: Language) -> None:
     assert "hello" in said(done) and done["artifacts"] == []
     done = ok(shared, language.write)
     (made,) = done["artifacts"]
-    digest = hashlib.sha256(CSV.encode()).hexdigest()
-    assert made == {
-        "path": "out.csv",
-        "change": "created",
-        "bytes": len(CSV),
-        "sha256": digest,
-        "media_type": "text/csv",
-    }
+    digest = made.pop("sha256")
+    # On a busy machine the answer does not wait for it (kArtifactTimeMax).
+    cut = {"kept": 0, "total": len(CSV), "saved_to": None}
+    is_late = digest is None and done["truncated"]["artifacts"] == cut
+    assert is_late or digest == hashlib.sha256(CSV.encode()).hexdigest()
+    assert made == {"path": "out.csv", "change": "created", "bytes": len(CSV), "media_type": "text/csv"}
     assert shared.server.get(f"{shared.path}/files/out.csv").text == CSV
 
 

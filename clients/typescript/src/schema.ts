@@ -2252,7 +2252,7 @@ export interface components {
             /** @enum {string} */
             change: "created" | "modified";
             bytes: number;
-            /** @description null: over artifact_bytes */
+            /** @description null: over artifact_bytes, or the answer would have waited longer than 0.4 s; truncated says so */
             sha256: string | null;
             media_type: string;
         };

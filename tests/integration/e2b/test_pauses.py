@@ -150,8 +150,9 @@ def test_a_pause_lets_an_automatic_checkpoint_be_made(server: Server) -> None:
     assert f"{session.info['id']}: makes no checkpoint by itself" not in server.output()
 
 
-def test_a_run_wakes_what_it_waits_for(server: Server) -> None:
-    session = server.create()
+def test_a_run_wakes_what_it_waits_for_and_a_pause_is_no_running_time(server: Server) -> None:
+    wishes = {"limits": {"wall_ms": 3_000}}
+    session, neighbour = server.create(**wishes), server.create(**wishes)
     with concurrent.futures.ThreadPoolExecutor() as pool:
 
         def submit(code: str) -> concurrent.futures.Future:
@@ -159,11 +160,17 @@ def test_a_run_wakes_what_it_waits_for(server: Server) -> None:
 
         first = submit("import time; time.sleep(1); 'first'")
         wait_until(lambda: session.fetch()["state"] == "busy", 60, "it runs")
-        assert pause(server, session)() == "paused"
+        state = pause(server, session)
+        # A run that began later has passed the same limit.
+        assert neighbour.execute("while True: pass")["status"] == "timeout"
+        assert state() == "paused"
         second = submit("'second'")
         for asked, value in ((first, "'first'"), (second, "'second'")):
-            assert asked.result(60).json()["result"]["text/plain"] == value
-    assert session.delete() == 204
+            answer = asked.result(60).json()
+            assert answer["status"] == "ok", answer
+            assert answer["result"]["text/plain"] == value
+    for one in (session, neighbour):
+        assert one.delete() == 204
 
 
 def test_a_signature_that_has_expired_wakes_nothing(server: Server, make: Make) -> None:

@@ -26,6 +26,7 @@ struct WatchFixture {
     sandbox::Usage usage;
     int whole_readings = 0;
     std::optional<std::chrono::microseconds> own_cpu;
+    std::chrono::nanoseconds paused = 5h;  // of earlier runs
     std::vector<Cut> cuts;
     std::vector<Death::Kind> kills;
     std::function<void()> on_cut = [] {};
@@ -41,7 +42,8 @@ struct WatchFixture {
              },
          .at_begin = [this] { return usage; },
          .session_cpu = [this] { return usage.cpu_time; },
-         .own_cpu = [this] { return own_cpu; }},
+         .own_cpu = [this] { return own_cpu; },
+         .paused_for = [this](RunWatch::Time /*now*/) { return paused; }},
         {.cut =
              [this](Cut cut) {
                  cuts.push_back(cut);
@@ -98,6 +100,17 @@ TEST_CASE("a run is cut at its wall limit", "[session][watch]") {
         fixture.begin();
     }
     CHECK(fixture.cuts == std::vector<Cut>{Cut::kWallTimeout});
+}
+
+TEST_CASE("a pause is not the run's time", "[session][watch]") {
+    WatchFixture fixture;
+    fixture.limits.wall = 2ms;
+    const auto begun = std::chrono::steady_clock::now();
+    fixture.begin();
+    fixture.paused += 20ms;
+    fixture.until([&] { return !fixture.cuts.empty(); });
+    CHECK(fixture.cuts == std::vector<Cut>{Cut::kWallTimeout});
+    CHECK(std::chrono::steady_clock::now() - begun >= 22ms);
 }
 
 TEST_CASE("a run is cut at its CPU limit and not before", "[session][watch]") {

@@ -215,6 +215,22 @@ TEST_CASE("a pause waits for the server's own work inside", "[session][freezer]"
     }
 }
 
+TEST_CASE("the time of pauses is counted until they end", "[session][freezer]") {
+    World world(0ms);
+    const auto later = std::chrono::steady_clock::now() + 1h;
+    CHECK(world.freezer.paused_for(later) == 0ns);
+    CHECK(world.freezer.freeze({}).has_value());
+    CHECK(world.freezer.paused_for(later) > 59min);
+    CHECK(world.freezer.freeze({}).has_value());  // of the same pause
+    CHECK(world.freezer.paused_for(later) > 59min);
+    world.freezer.wake();
+    const auto first = world.freezer.paused_for(later);
+    CHECK(first < 59min);
+    CHECK(world.freezer.paused_for(later + 1h) == first);
+    CHECK(world.freezer.freeze({}).has_value());
+    CHECK(world.freezer.paused_for(later) > first);
+}
+
 TEST_CASE("a session at rest is frozen, costs nothing, and wakes once", "[session][freezer]") {
     World world(kSoon);
     world.freezer.note_use();
