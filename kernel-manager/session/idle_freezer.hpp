@@ -85,7 +85,8 @@ class IdleFreezer {
     bool frozen() const { return frozen_; }
     /// By freeze(), not for being idle; also while that is put off.
     bool paused() const { return paused_since_.has_value(); }
-    /// For how long until now, altogether: that is nobody's running time.
+    /// For how long clients have had it paused, all pauses together, until now. A run's wall time
+    /// leaves that out.
     std::chrono::nanoseconds paused_for(FreezeSituation::Time now) const;
     /// It was frozen by freeze() of another program in the server's process, and is.
     void go_on_paused();

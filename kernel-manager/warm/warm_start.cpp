@@ -19,7 +19,8 @@ WarmStart::WarmStart(boost::asio::io_context& io, Hooks hooks, ZygoteBounds boun
       full_(ZygoteKeeper::create(
           io, {.make = std::move(hooks.make_full), .log = hooks.log}, bounds)) {
     if (hooks.make_bare) {
-        // It is of use until the full one is there: another attempt would only slow that down.
+        // The bare zygote serves until the full one is ready. Another attempt at it would slow the
+        // full one down.
         bounds.tries_again = false;
         bare_ = ZygoteKeeper::create(
             io, {.make = std::move(hooks.make_bare), .log = std::move(hooks.log)}, bounds);
