@@ -183,18 +183,23 @@ Result<std::optional<SandboxEvent>> Sandbox::next_event() {
         if (received.error().code() == ErrorCode::kUnavailable) {
             return std::optional<SandboxEvent>();
         }
-        return std::move(received).error();
+        return state_->fail(std::move(received).error());
     }
     if (received.value().bytes != sizeof(message)) {
-        state_->death_told = true;
-        SandboxEvent died;
-        died.kind = SandboxEvent::Kind::kSandboxDied;
-        return std::optional(died);
+        const bool closed = received.value().bytes == 0;
+        state_->note_death(closed ? "pid 1 closed its reports" : "a report has a wrong size");
+        return std::optional(SandboxEvent{SandboxEvent::Kind::kSandboxDied, {}, {}, 0});
     }
     if (message.kind == EventKind::kSwept) {
-        BOOST_OUTCOME_TRY(state_->cgroup.restore_cpu_limit());
+        if (auto limited = state_->cgroup.restore_cpu_limit(); limited.has_error()) {
+            return state_->fail(std::move(limited).error());
+        }
     }
     return std::optional(read_event(message));
+}
+
+const std::string& Sandbox::unexpected_end() const {
+    return state_->death;
 }
 
 Status Sandbox::begin_sweep() {

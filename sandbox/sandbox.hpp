@@ -194,8 +194,12 @@ class Sandbox {
 
     /// Readable when next_event() has something. Level-triggered; valid until destroy().
     int event_fd() const;
-    /// The next event, or nothing. Never blocks. After kSandboxDied there are no more events.
+    /// The next event, or nothing. Never blocks. After kSandboxDied there are no more events, nor
+    /// after an error: the sandbox is to be destroyed then.
     Result<std::optional<SandboxEvent>> next_event();
+    /// Why next_event() told of an end, for the log. After destroy() also how pid 1 ended, where
+    /// Linux tells. Empty: it told of none.
+    const std::string& unexpected_end() const;
 
     /// SIGKILL to every worker and all their descendants, keeping pid 1 (used before a restart),
     /// and returns: some may take seconds to die (of a process with many mappings, say, the kernel

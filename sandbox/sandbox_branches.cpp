@@ -79,6 +79,7 @@ Sandbox Sandbox::set_aside() {
     rest->channel = std::move(state_->channel);
     rest->frozen = std::exchange(state_->frozen, false);
     rest->destroyed = state_->destroyed;
+    rest->death = state_->death;
     state_->pid1 = Launched{};
     state_->ending = true;
     state_->destroyed = true;

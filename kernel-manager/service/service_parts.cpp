@@ -125,6 +125,8 @@ void Service::Parts::make_teardown(boost::asio::io_context& io) {
                  // The next server sweeps what is left.
                  (void)sandbox->destroy(sandbox::kDestroyPatience);
              },
+         .unexpected_end =
+             [](const SessionTeardown::SandboxPtr& sandbox) { return sandbox->unexpected_end(); },
          .on_gone =
              [weak = weak_from_this()] {
                  if (const auto parts = weak.lock()) {

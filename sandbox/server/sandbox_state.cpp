@@ -2,6 +2,7 @@
 #include "sandbox/server/sandbox_state.hpp"
 
 #include "sandbox/cgroup/leftovers.hpp"
+#include "sandbox/server/pid1_exit.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -80,12 +81,25 @@ Status SandboxState::kill() {
     return result.has_error() ? result : killed;
 }
 
+void SandboxState::note_death(std::string why) {
+    death_told = true;
+    death = std::move(why);
+}
+
+Error SandboxState::fail(Error why) {
+    note_death(why.message());
+    return why;
+}
+
 Status SandboxState::destroy(std::chrono::milliseconds patience) {
     if (destroyed) {
         return ok();
     }
     Status result = kill();
     auto reaped = kill_and_reap(pid1.pidfd, patience);
+    if (reaped.has_value() && !death.empty()) {
+        death += describe_exit(pid1.pidfd);
+    }
     // Only the pidfd is needed to try again.
     auto pidfd = reaped.has_value() ? UniqueFd() : std::move(pid1.pidfd);
     pid1 = Launched{};

@@ -34,6 +34,7 @@ struct SandboxState {
     bool given_up = false;                                     // give_up() has killed pid 1
     bool frozen = false;
     bool death_told = false;
+    std::string death = {};  // Sandbox::unexpected_end()
     bool ending = false;     // destroy() was called: no more requests
     bool destroyed = false;  // destroy() has succeeded
 
@@ -51,6 +52,10 @@ struct SandboxState {
     Status retire();
     /// Kills everything inside; waits for nothing.
     Status kill();
+    /// Pid 1 reports nothing more, and nobody here has ended it.
+    void note_death(std::string why);
+    /// The same because of an error, which it returns.
+    Error fail(Error why);
     Status destroy(std::chrono::milliseconds patience);
     /// destroy() without its result: what it cannot end now becomes a leftover. It does not wait
     /// again for what destroy() has already waited for in vain.

@@ -11,9 +11,11 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +31,17 @@ namespace {
 
 std::vector<std::string> own_cgroups() {
     return cgroups_of(::getpid());
+}
+
+/// Of a process that another one has reaped, too: since Linux 6.15.
+bool tells_exits_by_pidfd() {
+    utsname host{};
+    REQUIRE(::uname(&host) == 0);
+    int major = 0;
+    int minor = 0;
+    char dot = 0;
+    std::istringstream(host.release) >> major >> dot >> minor;
+    return major > 6 || (major == 6 && minor >= 15);
 }
 
 bool has_ended(const UniqueFd& pidfd) {
@@ -273,7 +286,9 @@ TEST_CASE("the death of pid 1 is an event, and the last one") {
     auto sandbox = make_sandbox();
     // Only its server can kill it; the test stands in for an operator who did.
     REQUIRE(::kill(only_child(), SIGKILL) == 0);
+    CHECK(sandbox.unexpected_end().empty());
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
+    CHECK(sandbox.unexpected_end() == "pid 1 closed its reports");
     CHECK_FALSE(sandbox.next_event().value().has_value());
     WorkerSpec spec;
     spec.argv = {"/usr/bin/true"};
@@ -282,6 +297,15 @@ TEST_CASE("the death of pid 1 is an event, and the last one") {
     const auto started = sandbox.start(std::move(spec));
     CHECK(started.has_error());
     require_ok(sandbox.destroy(kPatience));
+    if (tells_exits_by_pidfd()) {
+        CHECK(sandbox.unexpected_end() == "pid 1 closed its reports; it was killed by signal 9");
+    }
+}
+
+TEST_CASE("the end of a sandbox that its owner destroys is not unexpected") {
+    auto sandbox = make_sandbox();
+    require_ok(sandbox.destroy(kPatience));
+    CHECK(sandbox.unexpected_end().empty());
 }
 
 TEST_CASE("a frozen sandbox stands still, refuses to start, and goes on when thawed") {

@@ -23,6 +23,7 @@ struct TeardownFixture {
     test::Places places;
     std::deque<std::shared_ptr<Completion<bool>>> attempts;  // that run
     bool retiring_fails = false;
+    std::string unexpected_end;
     std::shared_ptr<SessionTeardown> teardown = SessionTeardown::create(
         io,
         {.destroy = [this](SessionTeardown::SandboxPtr) { return attempt(); },
@@ -30,6 +31,7 @@ struct TeardownFixture {
          .wait_for_attempts = [this] { steps.emplace_back("waited"); },
          .destroy_now =
              [this](const SessionTeardown::SandboxPtr&) { steps.emplace_back("destroyed"); },
+         .unexpected_end = [this](const SessionTeardown::SandboxPtr&) { return unexpected_end; },
          .on_gone = [this] { steps.emplace_back("gone"); },
          .log = [this](const std::string& line) { steps.push_back(line); }});
 
@@ -69,6 +71,23 @@ struct TeardownFixture {
         return over;
     }
 };
+
+TEST_CASE_METHOD(
+    TeardownFixture, "the log tells why a sandbox ended by itself", "[service][teardown]") {
+    unexpected_end = "pid 1 closed its reports; it was killed by signal 9";
+    begin("a", 3);
+    end_attempt(false);
+    CHECK(steps.back() == "the end of session a takes longer: busy");
+    REQUIRE(io.run_one() > 0);  // the timer of the next attempt
+    poll();
+    end_attempt(true);
+    REQUIRE(steps.size() > 2);
+    CHECK(
+        steps[steps.size() - 2] ==
+        "the sandbox of session a ended by itself: pid 1 closed its reports; it was killed by "
+        "signal 9");
+    CHECK(steps.back() == "gone");
+}
 
 TEST_CASE_METHOD(
     TeardownFixture, "a session's number is free when nothing is left", "[service][teardown]") {
