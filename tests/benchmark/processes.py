@@ -161,7 +161,7 @@ class Memory:
 def memory_of(pids: Iterable[int]) -> Memory:
     found = Memory()
     for pid in pids:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines():
+        for line in _read(Path(f"/proc/{pid}/smaps_rollup")).splitlines():
             name, _, rest = line.partition(":")
             if name == "Pss":
                 found.pss += int(rest.split()[0]) * 1024

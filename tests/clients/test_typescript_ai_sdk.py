@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 from typescript_package import MODULES, ROOT, packed, run, tree
 
 __all__ = ["packed", "tree"]  # fixtures
@@ -43,7 +43,7 @@ def test_the_types_are_those_of_the_sdk(project: Path) -> None:
 
 @pytest.mark.parametrize("suite", ["sandbox", "agent"])
 def test_the_sdk_works_in_a_sandbox(project: Path, suite: str) -> None:
-    with Server("--log-format", "text") as server:
+    with Server(*LEAN, "--log-format", "text") as server:
         file = f"ai_sdk/{suite}.test.mjs"
         run(NODE, "--preserve-symlinks", "--test", file, cwd=project, CELLKEEP_URL=server.url, CELLKEEP_TOKEN=TOKEN)
         assert server.get("/v1/sessions").json()["sessions"] == []

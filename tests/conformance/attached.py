@@ -5,7 +5,7 @@ kernel itself: its own way needs a kernelspec (test_kernelspec_suite.py).
 
 import jupyter_kernel_test
 
-from harness import Client, Server
+from harness import LEAN, Client, Server
 
 
 class KernelOfSession(jupyter_kernel_test.KernelTests):
@@ -15,7 +15,7 @@ class KernelOfSession(jupyter_kernel_test.KernelTests):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.server = Server("--log-format", "text").start()
+        cls.server = Server(*LEAN, "--log-format", "text").start()
         cls.client = Client(cls.server.create(language=cls.session_language))
         cls.kc = cls.client.kernel
 

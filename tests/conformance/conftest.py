@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import Client, Server, Session
+from harness import LEAN, Client, Server, Session
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+    with Server(*LEAN, "--log-format", "text") as running:
         yield running
 
 

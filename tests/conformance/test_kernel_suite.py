@@ -7,7 +7,7 @@ import attached
 import jupyter_kernel_test
 from jupyter_client import BlockingKernelClient
 
-from harness import Server
+from harness import LEAN, Server
 
 
 class PythonKernel(attached.KernelOfSession):
@@ -57,7 +57,7 @@ class IopubWelcome(jupyter_kernel_test.IopubWelcomeTests):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.server = Server("--log-format", "text").start()
+        cls.server = Server(*LEAN, "--log-format", "text").start()
         session = cls.server.create()
         cls.kc = BlockingKernelClient(connection_file=session.info["connection_file"])
         cls.kc.load_connection_file()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from cellkeep import Client
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 
 @contextmanager
@@ -27,13 +27,13 @@ def reachable(server: Server) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running, reachable(running):
+    with Server(*LEAN, "--log-format", "text") as running, reachable(running):
         yield running
 
 
 @pytest.fixture(scope="module")
 def small_server() -> Iterator[Server]:
-    with Server("--log-format", "text", "--max-sessions", "1", "--prespawn-count", "0") as running:
+    with Server(*LEAN, "--log-format", "text", "--max-sessions", "1", "--prespawn-count", "0") as running:
         yield running
 
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import reachable, session_ids
 
 from cellkeep_integrations import AsyncBox, SandboxBroken
-from harness import Server
+from harness import LEAN, Server
 
 SESSIONS = 500
 #: So many live at a time on the server; the others wait for a place, as it says.
@@ -29,7 +29,7 @@ async def train() -> list[tuple[int, str, str] | BaseException]:
 
 @pytest.mark.timeout(580)
 def test_none_is_lost() -> None:
-    with Server("--log-format", "text", "--max-sessions", str(PLACES)) as server, reachable(server):
+    with Server(*LEAN, "--log-format", "text", "--max-sessions", str(PLACES)) as server, reachable(server):
         began = time.monotonic()
         answers = asyncio.run(train())
         print(f"{SESSIONS} episodes on {PLACES} places took {time.monotonic() - began:.1f} s")

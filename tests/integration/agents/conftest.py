@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Server
+from harness import LEAN, Server
 from jupyter_home import JupyterHome
 
 # ag2 looks for `jupyter kernelgateway` when it is imported, and refuses to work without it.
@@ -19,7 +19,7 @@ os.environ.update(AUTOGEN_DISABLE_RUNTIME_TRACING="true", LITELLM_LOCAL_MODEL_CO
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
-    with Server("--log-format", "text") as server:
+    with Server(*LEAN, "--log-format", "text") as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 from jupyter_home import JupyterHome
 from test_programs import NOTEBOOKS, assert_executed, outputs_of, write_notebook
 
@@ -45,7 +45,7 @@ papermill.execute_notebook(
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+    with Server(*LEAN, "--log-format", "text") as running:
         yield running
 
 

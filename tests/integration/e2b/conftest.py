@@ -6,12 +6,14 @@ from collections.abc import Iterator
 import pytest
 from e2b_code_interpreter import Sandbox
 
-from harness import TOKEN, Server
+from harness import LEAN, TOKEN, Server
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("--log-format", "text") as running:
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Lean, unless the file says `LIBRARIES = True`."""
+    preload = () if getattr(request.module, "LIBRARIES", False) else LEAN
+    with Server(*preload, "--log-format", "text") as running:
         yield running
 
 

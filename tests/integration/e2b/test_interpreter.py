@@ -9,6 +9,7 @@ from harness import Server
 
 import anyio
 
+LIBRARIES = True
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([1, 3, 2])\nplt.show()"
 FRAME = "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})"
 

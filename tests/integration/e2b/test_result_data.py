@@ -7,6 +7,7 @@ from e2b_code_interpreter.charts import ChartType
 
 from harness import Server
 
+LIBRARIES = True
 PLOT = "import matplotlib.pyplot as plt\n"
 
 
