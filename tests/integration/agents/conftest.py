@@ -11,6 +11,8 @@ import pytest
 from harness import LEAN, Server
 from jupyter_home import JupyterHome
 
+pytest_plugins = ["server_logs"]
+
 # ag2 looks for `jupyter kernelgateway` when it is imported, and refuses to work without it.
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 # Neither library may look for a newer release or send statistics.

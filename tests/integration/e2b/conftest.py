@@ -8,6 +8,8 @@ from e2b_code_interpreter import Sandbox
 
 from harness import LEAN, TOKEN, Server
 
+pytest_plugins = ["server_logs"]
+
 
 @pytest.fixture(scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:

@@ -11,6 +11,8 @@ from outside import Outside
 from package_cache import PackageCache, free_port
 from stated_index import StatedIndex
 
+pytest_plugins = ["server_logs"]
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     choose_modes(metafunc)

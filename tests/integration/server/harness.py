@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import requests
@@ -165,6 +166,8 @@ class Session:
 class Server:
     """Use as a context: leaving it stops the server and asserts that nothing is left."""
 
+    running: ClassVar[set["Server"]] = set()  # those that are in use as a context
+
     def __init__(self, *arguments: str) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="ck-it-")
         self.state_dir = Path(self.folder.name) / "state"
@@ -291,7 +294,9 @@ class Server:
         assert network_namespaces() <= self.namespaces_before
 
     def __enter__(self) -> "Server":
-        return self.start()
+        self.start()
+        Server.running.add(self)
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         is_good = False
@@ -302,6 +307,7 @@ class Server:
                 raise AssertionError(f"the server ended without a signal:\n{self.output()}")
             is_good = kind is None
         finally:
+            Server.running.discard(self)
             self.http.close()
             self.log.close()
             if not is_good:
