@@ -2,6 +2,7 @@
 #include "sandbox/server/pid1_exit.hpp"
 
 #include <linux/types.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
@@ -22,12 +23,28 @@ struct PidfdInfo {
 constexpr __u64 kInfoExit = 1U << 3U;
 constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
+/// False: this kernel does not have it, or the process was reaped before it was asked for.
+bool get_info(const UniqueFd& pidfd, PidfdInfo& info) {
+    info.mask = kInfoExit;
+    return ::ioctl(pidfd.get(), kGetInfo, &info) == 0;
+}
+
+/// POLLHUP of a pidfd tells that the process was reaped (Linux 6.9).
+void wait_for_reaper(const UniqueFd& pidfd) {
+    pollfd watched{pidfd.get(), 0, 0};
+    // Ignored: what is not known then is not told.
+    (void)::poll(&watched, 1, static_cast<int>(kReaperPatience.count()));
+}
+
 }  // namespace
 
 std::string describe_exit(const UniqueFd& pidfd) {
     PidfdInfo info;
-    info.mask = kInfoExit;
-    if (::ioctl(pidfd.get(), kGetInfo, &info) < 0 || (info.mask & kInfoExit) == 0) {
+    if (!get_info(pidfd, info)) {
+        return {};
+    }
+    wait_for_reaper(pidfd);
+    if (!get_info(pidfd, info) || (info.mask & kInfoExit) == 0) {
         return {};
     }
     if (WIFSIGNALED(info.exit_code)) {

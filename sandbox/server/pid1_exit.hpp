@@ -7,12 +7,17 @@
 
 #include "protocol/support/unique_fd.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace cellkeep::sandbox {
 
+/// The kernel tells of a process that its parent has reaped. A parent that has not done that after
+/// this long is not waited for.
+inline constexpr std::chrono::milliseconds kReaperPatience{1000};
+
 /// "; it was killed by signal 9", "; its exit code was 3". Empty if the kernel does not tell.
-/// pidfd: of a process that has ended.
+/// Blocks for kReaperPatience at most. pidfd: of a process that has ended.
 std::string describe_exit(const UniqueFd& pidfd);
 
 }  // namespace cellkeep::sandbox

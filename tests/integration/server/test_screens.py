@@ -172,5 +172,6 @@ def test_a_monitor_fills_the_screen_and_ends(shell: Open) -> None:
     screen.enter("top")
     screen.wait_for("^ *PID USER")
     screen.press("C-c")
+    screen.wait_for("^ready> *$")  # top throws away what was typed before its end
     screen.enter("echo en''ded")
     screen.wait_for("^ended")
