@@ -156,7 +156,7 @@ boost::asio::awaitable<void> SessionTeardown::remove(std::shared_ptr<Removal> re
         co_await wait_for(std::make_shared<boost::asio::steady_timer>(io_, delay.take()));
     }
     if (const std::string why = hooks_.unexpected_end(removal->sandbox); !why.empty()) {
-        hooks_.log("the sandbox of session " + removal->session_id + " ended by itself: " + why);
+        hooks_.log("the sandbox of session " + removal->session_id + " was lost: " + why);
     }
     std::erase(removals_, removal);
     if (removal->family) {

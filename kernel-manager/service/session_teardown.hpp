@@ -49,7 +49,7 @@ class SessionTeardown : public std::enable_shared_from_this<SessionTeardown> {
         std::function<void()> wait_for_attempts;
         /// For finish(): one attempt that blocks.
         std::function<void(SandboxPtr)> destroy_now;
-        /// Why a sandbox that is gone had ended by itself; empty: it had not.
+        /// Why a sandbox that is gone had ended before its session did; empty: it had not.
         std::function<std::string(const SandboxPtr&)> unexpected_end;
         /// Nothing of a session is left, and its number is free.
         std::function<void()> on_gone;

@@ -83,7 +83,7 @@ Status SandboxState::kill() {
 
 void SandboxState::note_death(std::string why) {
     death_told = true;
-    death = std::move(why);
+    death = given_up ? "pid 1 did not answer a start and was killed" : std::move(why);
 }
 
 Error SandboxState::fail(Error why) {

@@ -52,7 +52,7 @@ struct SandboxState {
     Status retire();
     /// Kills everything inside; waits for nothing.
     Status kill();
-    /// Pid 1 reports nothing more, and nobody here has ended it.
+    /// Pid 1 reports nothing more, although the owner has not destroyed the sandbox.
     void note_death(std::string why);
     /// The same because of an error, which it returns.
     Error fail(Error why);

@@ -100,6 +100,7 @@ TEST_CASE("a pid 1 that is given up takes its sandbox with it") {
     sandbox.give_up();
     CHECK(wait_readable(running.pidfd.get()));
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
+    CHECK(sandbox.unexpected_end() == "pid 1 did not answer a start and was killed");
     const auto next = sandbox.begin_start(quiet_program("/usr/bin/true"));
     REQUIRE(next.has_error());
     CHECK(next.error().code() == ErrorCode::kUnavailable);

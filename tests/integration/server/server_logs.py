@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: a failed test shows what the servers have said. One that all tests of a file share goes
-on after a failure, and would tell nobody."""
+"""A plugin of pytest: a failed test shows the end of the log of each server that runs. A server that all tests
+of a file share runs on after a failure, and its log is removed at its end."""
 
 from collections.abc import Generator
 

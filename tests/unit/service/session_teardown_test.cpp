@@ -72,8 +72,7 @@ struct TeardownFixture {
     }
 };
 
-TEST_CASE_METHOD(
-    TeardownFixture, "the log tells why a sandbox ended by itself", "[service][teardown]") {
+TEST_CASE_METHOD(TeardownFixture, "the log tells why a sandbox was lost", "[service][teardown]") {
     unexpected_end = "pid 1 closed its reports; it was killed by signal 9";
     begin("a", 3);
     end_attempt(false);
@@ -84,7 +83,7 @@ TEST_CASE_METHOD(
     REQUIRE(steps.size() > 2);
     CHECK(
         steps[steps.size() - 2] ==
-        "the sandbox of session a ended by itself: pid 1 closed its reports; it was killed by "
+        "the sandbox of session a was lost: pid 1 closed its reports; it was killed by "
         "signal 9");
     CHECK(steps.back() == "gone");
 }
