@@ -145,6 +145,13 @@ void OutputBuffer::start_thread() {
     }
 }
 
+OutputBuffer::Clock::time_point OutputBuffer::due() const {
+    // When the line's end comes later than kOutputDelay, write() has its caller flush: nothing was
+    // sent since. So the thread need not be woken for it.
+    const bool ends_line = segments_.back().text.ends_with('\n');
+    return first_write_ + (ends_line ? kOutputDelay : kLineDelay);
+}
+
 void OutputBuffer::keep_delay() {
     std::unique_lock lock(mutex_);
     while (!stop_) {
@@ -152,9 +159,11 @@ void OutputBuffer::keep_delay() {
             wake_.wait(lock);
             continue;
         }
-        const Clock::time_point due = first_write_ + kOutputDelay;
-        if (Clock::now() < due) {
-            (void)wake_.wait_until(lock, due);
+        const Clock::time_point now = Clock::now();
+        if (now < due()) {
+            // What it holds may end a line by then: so it looks after the shorter delay, too.
+            const Clock::time_point first = first_write_ + kOutputDelay;
+            (void)wake_.wait_until(lock, now < first ? first : due());
             continue;
         }
         lock.unlock();

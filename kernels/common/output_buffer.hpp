@@ -3,9 +3,11 @@
 // Joins small writes to stdout and stderr into few stream messages, in the order of the writes.
 // Text is sent at once when it ends a line and nothing was sent for kOutputDelay; else together,
 // when kOutputBytes have gathered, kOutputDelay after the first byte, before any other message, and
-// at the end of the cell. The delay is kept by a thread that lives only while a cell runs (started
-// by the first write that needs it, joined by end_cell; if it cannot start, writers flush), so that
-// an idle kernel can fork. The thread blocks all signals: SIGINT is for the interpreter's thread.
+// at the end of the cell. Text that does not end a line waits longer, for kLineDelay: print() in
+// Python writes a line and its end one after the other, and on a busy machine other processes run
+// in between. The delays are kept by a thread that lives only while a cell runs (started by the
+// first write that needs it, joined by end_cell; if it cannot start, writers flush), so that an
+// idle kernel can fork. The thread blocks all signals: SIGINT is for the interpreter's thread.
 // write() and flush() may be called from any thread; begin_cell() and end_cell() from the main one.
 #pragma once
 
@@ -26,6 +28,8 @@ inline constexpr std::size_t kOutputBytes = 32ULL << 10U;
 /// Longer text of one write becomes several messages.
 inline constexpr std::size_t kStreamTextBytesMax = 1ULL << 20U;
 inline constexpr std::chrono::milliseconds kOutputDelay{5};
+/// Of text whose line has not ended.
+inline constexpr std::chrono::milliseconds kLineDelay{50};
 
 enum class StreamName { kStdout, kStderr };
 
@@ -65,6 +69,8 @@ class OutputBuffer {
     void send(StreamName name, std::string_view text);
     void start_thread();  // Precondition: mutex_ is held.
     void keep_delay();
+    /// When what is held has to be sent. Precondition: mutex_ is held, and something is held.
+    Clock::time_point due() const;
 
     Outbox& outbox_;
     std::mutex flush_mutex_;  // Keeps the order of concurrent flushes. Taken before mutex_.

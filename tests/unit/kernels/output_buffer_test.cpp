@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 
@@ -89,14 +90,30 @@ TEST_CASE("kOutputBytes are due, one fewer are not", "[kernels][output]") {
     CHECK(pair.sent_content()["text"].get<std::string>().size() == kOutputBytes);
 }
 
-TEST_CASE("half a line is sent after the delay without further calls", "[kernels][output]") {
+TEST_CASE("half a line is sent after its own delay without further calls", "[kernels][output]") {
     LinkPair pair;
     OutputBuffer output(pair.outbox);
     output.begin_cell();
+    const auto written = std::chrono::steady_clock::now();
     CHECK(output.write(StreamName::kStderr, "working…") == AfterWrite::kNothing);
     CHECK(pair.sent_content() == stream("stderr", "working…"));  // Blocks until it comes.
+    CHECK(std::chrono::steady_clock::now() - written >= kLineDelay);
     output.end_cell();
     CHECK(thread_count() == 1);
+}
+
+TEST_CASE("a second line is sent after the delay without further calls", "[kernels][output]") {
+    LinkPair pair;
+    OutputBuffer output(pair.outbox);
+    output.begin_cell();
+    REQUIRE(output.write(StreamName::kStdout, "a\n") == AfterWrite::kFlush);
+    output.flush();
+    if (output.write(StreamName::kStdout, "b\n") == AfterWrite::kFlush) {
+        output.flush();  // on a machine that is busy enough the delay is over
+    }
+    CHECK(pair.sent_content() == stream("stdout", "a\n"));
+    CHECK(pair.sent_content() == stream("stdout", "b\n"));  // Blocks until it comes.
+    output.end_cell();
 }
 
 TEST_CASE("if no thread can start, the writer flushes and signals stay open", "[kernels][output]") {
