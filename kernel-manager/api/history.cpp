@@ -114,6 +114,14 @@ Status History::on_session_created(const std::shared_ptr<session::Session>& sess
     record.created_at = to_iso8601(info.created_at);
     store_->put(record);
     open_.insert_or_assign(info.id, Open{std::move(record), session});
+    for (const auto& execution : session->list_executions()) {
+        if (!execution->result()) {
+            boost::asio::co_spawn(
+                execution->io(),
+                note_end(store_, execution, record_of(*execution, info.owner)),
+                boost::asio::detached);
+        }
+    }
     return ok();
 }
 
@@ -153,7 +161,10 @@ boost::asio::awaitable<void> History::note_end(
     store::Store* store,
     std::shared_ptr<session::Execution> execution,
     store::ExecutionRecord record) {
-    (void)co_await execution->wait();
+    const session::FinishedExecution finished = co_await execution->wait();
+    if (!finished) {
+        co_return;  // the other program writes it
+    }
     add_result(record, *execution);
     store->put(std::move(record));
 }

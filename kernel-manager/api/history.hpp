@@ -27,6 +27,8 @@ class History : public session::SessionListener {
     explicit History(store::Store* store, std::string trouble = {})
         : store_(store), no_store_(std::move(trouble)) {}
 
+    /// Of one that another program in this process has left, what runs is written when it has
+    /// finished.
     Status on_session_created(const std::shared_ptr<session::Session>& session) override;
     void on_session_closed(const std::string& session_id) override;
 

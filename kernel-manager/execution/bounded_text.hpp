@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -34,6 +35,16 @@ class BoundedText {
     Outcome finish();
 
     std::uint64_t total() const { return total_; }
+
+    /// Nothing was cut: what there is can be passed on as it is.
+    bool is_whole() const { return !cut_; }
+    /// The text, for another program in this process, and from one. Precondition: is_whole(), and
+    /// in the other program that nothing was appended.
+    std::string pass_on() { return std::move(head_); }
+    void go_on(std::string text) {
+        total_ = text.size();
+        head_ = std::move(text);
+    }
 
  private:
     void begin_saving(const sandbox::Workspace* workspace);

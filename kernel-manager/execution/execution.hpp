@@ -41,6 +41,8 @@ struct ExecutionRequest {
     bool store_history = true;
     std::string language;  // empty: the session's own
     std::vector<LentTool> tools;
+    /// Its callers find its answer in another program, too: it may pass while its code runs.
+    bool passes = false;
 };
 
 /// Exactly one per execution.

@@ -136,8 +136,8 @@ std::vector<ExecutionBook::PassedKey> ExecutionBook::keys() const {
     return passed;
 }
 
-void ExecutionBook::go_on(const std::vector<Entry>& finished, std::vector<PassedKey> keys) {
-    for (const Entry& execution : finished) {
+void ExecutionBook::go_on(const std::vector<Entry>& passed, std::vector<PassedKey> keys) {
+    for (const Entry& execution : passed) {
         entries_.push_back(Kept{execution});
     }
     for (PassedKey& one : keys) {

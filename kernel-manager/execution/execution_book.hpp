@@ -44,8 +44,8 @@ class ExecutionBook {
         std::string digest;
     };
     std::vector<PassedKey> keys() const;
-    /// Entries that have finished, in their order.
-    void go_on(const std::vector<Entry>& finished, std::vector<PassedKey> keys);
+    /// Entries that run or have finished, in their order.
+    void go_on(const std::vector<Entry>& passed, std::vector<PassedKey> keys);
 
     Entry find(const std::string& id) const;
     /// In the order in which they were accepted.

@@ -227,6 +227,30 @@ json ExecutionRecorder::next_input() {
     return {{"value", std::move(line)}};
 }
 
+std::size_t ExecutionRecorder::passed_bytes() const {
+    return stdout_.total() + stderr_.total() + stdin_text_.size() + outputs_.retained_bytes();
+}
+
+ExecutionRecorder::Passed ExecutionRecorder::pass_on() {
+    Passed passed;
+    passed.result = std::move(result_);
+    passed.stdout_text = stdout_.pass_on();
+    passed.stderr_text = stderr_.pass_on();
+    passed.stdin_text = stdin_text_.substr(std::min(stdin_offset_, stdin_text_.size()));
+    passed.outputs = outputs_.pass_on();
+    passed.clear_before_next = clear_before_next_;
+    return passed;
+}
+
+Status ExecutionRecorder::go_on(Passed passed) {
+    result_ = std::move(passed.result);
+    stdout_.go_on(std::move(passed.stdout_text));
+    stderr_.go_on(std::move(passed.stderr_text));
+    stdin_text_ = std::move(passed.stdin_text);
+    clear_before_next_ = passed.clear_before_next;
+    return outputs_.go_on(std::move(passed.outputs));
+}
+
 void ExecutionRecorder::close_texts() {
     auto close = [this](BoundedText& text, const char* name, std::string& into) {
         auto outcome = text.finish();

@@ -49,6 +49,24 @@ class ExecutionRecorder {
     /// The result of one whose kernel died.
     ExecutionResult finish_dead(const Death& death);
 
+    /// For another program in this process, and from one.
+    struct Passed {
+        ExecutionResult result;  // as far as it is known; without texts and outputs
+        std::string stdout_text;
+        std::string stderr_text;
+        std::string stdin_text;  // what has not been read
+        OutputList::Passed outputs;
+        bool clear_before_next = false;
+    };
+    /// Its code runs, and none of its texts is too long for the answer.
+    bool can_pass() const { return !replied_ && stdout_.is_whole() && stderr_.is_whole(); }
+    /// About what it passes.
+    std::size_t passed_bytes() const;
+    /// Precondition: can_pass(). It records nothing any more.
+    Passed pass_on();
+    /// As OutputList::go_on(). Before anything is recorded.
+    Status go_on(Passed passed);
+
  private:
     void add_stream(const protocol::Message& message, const sandbox::Workspace* workspace);
     void add_display(const protocol::Message& message);

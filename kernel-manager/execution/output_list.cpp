@@ -107,6 +107,63 @@ void OutputList::clear() {
     text_bytes_ = 0;
 }
 
+OutputList::Passed OutputList::pass_on() {
+    std::unordered_map<const MimeBundle*, std::vector<std::size_t>> places;
+    for (std::size_t at = 0; at < outputs_.size(); ++at) {
+        if (const auto* display = std::get_if<DisplayOutput>(&outputs_[at])) {
+            places[display->bundle.get()].push_back(at);
+        }
+    }
+    Passed passed;
+    for (const auto& [id, group] : groups_) {
+        Passed::Group written{id, {}, group.shared_count, group.shared_bytes, group.loose_bytes};
+        if (group.shared) {
+            written.places = places[group.shared.get()];
+        }
+        written.places.insert(written.places.end(), group.loose.begin(), group.loose.end());
+        passed.groups.push_back(std::move(written));
+    }
+    passed.outputs = std::move(outputs_);
+    passed.bytes = bytes_;
+    passed.text_bytes = text_bytes_;
+    passed.left_out = left_out_;
+    clear();
+    return passed;
+}
+
+Status OutputList::go_on(Passed passed) {
+    outputs_ = std::move(passed.outputs);
+    bytes_ = passed.bytes;
+    text_bytes_ = passed.text_bytes;
+    left_out_ = passed.left_out;
+    for (Passed::Group& one : passed.groups) {
+        Group group;
+        group.shared_count = one.shared_count;
+        group.shared_bytes = one.shared_bytes;
+        group.loose_bytes = one.loose_bytes;
+        for (std::size_t at = 0; at < one.places.size(); ++at) {
+            const std::size_t place = one.places[at];
+            auto* const display =
+                place < outputs_.size() ? std::get_if<DisplayOutput>(&outputs_[place]) : nullptr;
+            if (display == nullptr) {
+                return Error(ErrorCode::kProtocol, "passed outputs: a display is not there");
+            }
+            if (at >= one.shared_count) {
+                group.loose.push_back(place);
+            } else if (group.shared) {
+                display->bundle = group.shared;
+            } else {
+                group.shared = display->bundle;
+            }
+        }
+        if (one.shared_count > one.places.size()) {
+            return Error(ErrorCode::kProtocol, "passed outputs: a display is missing");
+        }
+        groups_.insert_or_assign(std::move(one.display_id), std::move(group));
+    }
+    return ok();
+}
+
 std::uint64_t OutputList::retained_bytes() const {
     return bytes_ + 2 * text_bytes_ + kOutputCost * outputs_.size();
 }

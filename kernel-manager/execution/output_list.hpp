@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel-manager/execution/notebook_output.hpp"
+#include "protocol/support/result.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,26 @@ class OutputList {
     /// About what keeping them costs.
     std::uint64_t retained_bytes() const;
     std::vector<NotebookOutput> take() { return std::move(outputs_); }
+
+    /// For another program in this process, and from one.
+    struct Passed {
+        /// The displays of one id, by their places, of which the first shared_count are one.
+        struct Group {
+            std::string display_id;
+            std::vector<std::size_t> places;
+            std::size_t shared_count = 0;
+            std::size_t shared_bytes = 0;
+            std::uint64_t loose_bytes = 0;
+        };
+        std::vector<NotebookOutput> outputs;
+        std::vector<Group> groups;
+        std::uint64_t bytes = 0;
+        std::uint64_t text_bytes = 0;
+        std::uint64_t left_out = 0;
+    };
+    Passed pass_on();
+    /// kProtocol if the groups are not those of the outputs. Before anything is added.
+    Status go_on(Passed passed);
 
  private:
     /// The displays of one id.

@@ -45,7 +45,7 @@ Execution::Execution(boost::asio::io_context& io, Order order)
       io_(io) {}
 
 boost::asio::awaitable<FinishedExecution> Execution::wait() {
-    while (!result_) {
+    while (!result_ && !passed_) {
         const auto end = std::make_shared<Wakeup>(io_);
         waiting_.push_back(end);
         co_await end->wait();
@@ -159,15 +159,22 @@ void Execution::mark_started() {
              {"started_at", to_iso8601(*started_at_)}})));
 }
 
+void Execution::pass_on() {
+    passed_ = true;
+    wake_waiting();
+}
+
 void Execution::go_on(Passed passed) {
-    phase_ = ExecutionPhase::kFinished;
+    phase_ = passed.result ? ExecutionPhase::kFinished : ExecutionPhase::kRunning;
     created_at_ = passed.created_at;
     started_at_ = passed.started_at;
     finished_at_ = passed.finished_at;
     events_.go_on(std::move(passed.events));
-    result_ = std::make_shared<const ExecutionResult>(std::move(passed.result));
-    end_tool_calls();
-    wake_waiting();
+    if (passed.result) {
+        result_ = std::make_shared<const ExecutionResult>(std::move(*passed.result));
+        end_tool_calls();
+        wake_waiting();
+    }
 }
 
 void Execution::finish(ExecutionResult result) {

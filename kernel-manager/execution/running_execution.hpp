@@ -46,6 +46,7 @@ class Execution {
         nlohmann::json metadata = nlohmann::json::object();
         std::vector<LentTool> tools = {};
         OperatorAccess operator_access = {};
+        bool passes = false;  // ExecutionRequest::passes
     };
 
     Execution(boost::asio::io_context& io, Order order);
@@ -68,7 +69,8 @@ class Execution {
     const protocol::RawJson& stdout_json() const;
     const protocol::RawJson& stderr_json() const;
 
-    /// The answer. The caller shares ownership of the execution until this returns.
+    /// The answer; null: another program in this process will have it. The caller shares ownership
+    /// of the execution until this returns.
     boost::asio::awaitable<FinishedExecution> wait();
 
     /// Calls on_news after each new event, from inside what caused it: it may only take note. Until
@@ -101,15 +103,23 @@ class Execution {
     void finish(ExecutionResult result);
     void forget_events() { events_.forget(); }
 
-    /// One that has finished in another program in this process. Before anyone listens.
+    /// It can go on in another program in this process while its code runs.
+    bool can_pass() const {
+        return order_.passes && phase_ == ExecutionPhase::kRunning && tools_.are_unused();
+    }
+    /// Another program has it: it has no answer here, and who waits for one learns that.
+    void pass_on();
+    /// One that runs or has finished in another program in this process. Before anyone listens.
     struct Passed {
         Time created_at;
         std::optional<Time> started_at;
         std::optional<Time> finished_at;
-        std::vector<ExecutionEvent> events;  // the newest, with their numbers
-        ExecutionResult result;
+        std::vector<ExecutionEvent> events;     // the newest, with their numbers
+        std::optional<ExecutionResult> result;  // nothing: it runs
     };
     void go_on(Passed passed);
+    /// Where its callers are called.
+    boost::asio::io_context& io() const { return io_; }
 
  private:
     void notify();
@@ -125,6 +135,7 @@ class Execution {
     EventJournal events_;
     ToolCalls tools_;
     FinishedExecution result_;
+    bool passed_ = false;
     mutable std::optional<protocol::RawJson> stdout_json_;
     mutable std::optional<protocol::RawJson> stderr_json_;
     boost::asio::io_context& io_;

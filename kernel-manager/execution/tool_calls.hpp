@@ -92,6 +92,9 @@ class ToolCalls {
     /// How long calls have waited for a person until now: at most kHeldTimeMax.
     std::chrono::nanoseconds held_for(std::chrono::steady_clock::time_point now) const;
 
+    /// None was lent, and the code has asked for none.
+    bool are_unused() const { return tools_.empty() && begun_ == 0 && lists_ == 0; }
+
  private:
     const LentTool* find(std::string_view name) const;
     void call_operators(const std::string& name, const protocol::RawJson& arguments);

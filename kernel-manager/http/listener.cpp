@@ -81,14 +81,15 @@ struct Listener::State {
     Status open();
     /// Takes a socket that listens.
     Status take(InheritedSocket inherited);
-    void begin(ByteStream::Socket socket);
-    void begin_passed(UniqueFd connection);
+    /// before: of a connection that another program has begun.
+    void begin(ByteStream::Socket socket, AwaitingConnection before = {});
+    void begin_passed(AwaitingConnection connection);
     asio::io_context& io;
     const Application& application;
     ListenAddress address;
     asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor;
     std::optional<UnixSocketFile> file;
-    std::vector<UniqueFd> passed;  // connections that begin with this listener
+    std::vector<AwaitingConnection> passed;  // connections that begin with this listener
     std::shared_ptr<TlsContext> tls;
     asio::steady_timer sweeper;
     std::shared_ptr<ConnectionRegistry> registry;
@@ -153,12 +154,15 @@ Status Listener::State::take(InheritedSocket inherited) {
     file = std::move(inherited.file);
     if (!tls) {
         // They speak in the clear.
-        passed = std::move(inherited.connections);
+        passed = std::move(inherited.awaiting);
+        for (UniqueFd& connection : inherited.connections) {
+            passed.push_back({std::move(connection), {}, {}});
+        }
     }
     return ok();
 }
 
-void Listener::State::begin(ByteStream::Socket socket) {
+void Listener::State::begin(ByteStream::Socket socket, AwaitingConnection before) {
     const std::size_t open = registry->open().size();
     const std::size_t maximum = registry->limits().connections_max;
     if (open >= maximum + kRefusedAtOnceMax) {
@@ -170,21 +174,22 @@ void Listener::State::begin(ByteStream::Socket socket) {
         std::move(stream),
         application,
         registry,
-        open >= maximum ? ConnectionAdmission::kServerFull : ConnectionAdmission::kServe)
+        open >= maximum ? ConnectionAdmission::kServerFull : ConnectionAdmission::kServe,
+        std::move(before))
         ->start();
     if (open == 0) {
         sweeper.cancel();  // it waits for the first connection
     }
 }
 
-void Listener::State::begin_passed(UniqueFd connection) {
+void Listener::State::begin_passed(AwaitingConnection connection) {
     const asio::generic::stream_protocol protocol(acceptor.local_endpoint().protocol());
     ByteStream::Socket socket(io);
     boost::system::error_code error;
-    (void)socket.assign(protocol, connection.get(), error);
+    (void)socket.assign(protocol, connection.fd.get(), error);
     if (!error) {
-        (void)connection.release();
-        begin(std::move(socket));
+        (void)connection.fd.release();
+        begin(std::move(socket), std::move(connection));
     }
 }
 
@@ -205,7 +210,7 @@ Result<std::unique_ptr<Listener>> Listener::create(
 }
 
 void Listener::start() {
-    for (UniqueFd& connection : std::exchange(state_->passed, {})) {
+    for (AwaitingConnection& connection : std::exchange(state_->passed, {})) {
         state_->begin_passed(std::move(connection));
     }
     asio::co_spawn(
@@ -289,12 +294,17 @@ void Listener::drain_for(
         asio::detached);
 }
 
+std::size_t Listener::stuck() const {
+    return state_->registry->stuck();
+}
+
 bool Listener::is_drained(Until until) const {
     const auto& open = state_->registry->open();
-    return std::all_of(open.begin(), open.end(), [until](const Connection* connection) {
-        return connection->is_resting() ||
-               (until == Until::kPaused && connection->outlasts_pause());
-    });
+    return stuck() == 0 &&
+           std::all_of(open.begin(), open.end(), [until](const Connection* connection) {
+               return connection->is_resting() ||
+                      (until == Until::kPaused && connection->outlasts_pause());
+           });
 }
 
 asio::awaitable<void> Listener::drain(
@@ -333,10 +343,15 @@ InheritedSocket Listener::pass_on(UniqueFd copy, std::size_t connections_max) {
     passed.fd = std::move(copy);
     passed.file = std::exchange(state_->file, std::nullopt);
     for (Connection* connection : state_->registry->resting()) {
-        UniqueFd socket =
-            passed.connections.size() < connections_max ? connection->pass_on() : UniqueFd();
-        if (socket) {
-            passed.connections.push_back(std::move(socket));
+        const bool awaits = connection->is_awaiting();
+        if (!awaits && passed.connections.size() >= connections_max) {
+            continue;
+        }
+        AwaitingConnection one = connection->pass_on();
+        if (one.fd && awaits) {
+            passed.awaiting.push_back(std::move(one));
+        } else if (one.fd) {
+            passed.connections.push_back(std::move(one.fd));
         }
     }
     return passed;

@@ -76,11 +76,22 @@ Result<ListenAddress> parse_listen_address(std::string_view text);
 /// The same text of an address.
 std::string to_text(const ListenAddress& address);
 
+/// A connection whose client waits for an answer that another program in this process gives.
+struct AwaitingConnection {
+    UniqueFd fd;
+    std::string head;     // of its request, whose body has been read
+    std::string awaited;  // Request::awaited
+};
+/// Of a listener, and the bytes of their heads: others make an upgrade wait.
+inline constexpr std::size_t kAwaitingConnectionsMax = 512;
+inline constexpr std::size_t kAwaitingHeadBytesMax = 8ULL << 10U;
+
 /// A socket that listens already: another program has made it.
 struct InheritedSocket {
-    UniqueFd fd;                         // invalid: none
-    std::optional<UnixSocketFile> file;  // of a Unix socket whose path is ours to remove
-    std::vector<UniqueFd> connections;   // of clients that wait for an answer or for nothing
+    UniqueFd fd;                               // invalid: none
+    std::optional<UnixSocketFile> file;        // of a Unix socket whose path is ours to remove
+    std::vector<UniqueFd> connections;         // of clients that wait for an answer or for nothing
+    std::vector<AwaitingConnection> awaiting;  // of clients that wait for an answer
 };
 /// Where it listens. kInvalidArgument if it does not, or is neither of TCP nor a Unix socket with
 /// a path.
@@ -93,7 +104,9 @@ class ConnectionRegistry;
 /// What becomes, in a pause, of connections without TLS that wait for a request.
 enum class InPause {
     kRest,   // for a program that takes connections over: what comes stays unread in the socket
-    kClose,  // for one that does not: what has come is answered first
+    kAwait,  // the same for one that also takes over what the answers of requests wait for: a
+             // connection with such a request rests, too
+    kClose,  // for one that takes no connection over: what has come is answered first
 };
 
 class Listener {
@@ -128,10 +141,14 @@ class Listener {
     void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// After pause(): serves again.
     void resume();
+    /// How many connections wait for what another program could answer, but cannot pass: with TLS,
+    /// with a long head, or because the client has sent more.
+    std::size_t stuck() const;
     /// The socket once more, for pass_on(). All that can fail of it.
     Result<UniqueFd> copy_socket() const;
     /// The socket, for another program. It goes on listening when this listener stops. In a pause
-    /// up to connections_max of the connections that rest come with it. copy: of copy_socket().
+    /// up to connections_max of the connections that rest come with it, and with InPause::kAwait
+    /// those that wait for what the program answers. copy: of copy_socket().
     InheritedSocket pass_on(UniqueFd copy, std::size_t connections_max);
 
     std::uint16_t port() const;

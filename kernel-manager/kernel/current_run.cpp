@@ -205,30 +205,6 @@ void CurrentRun::repeat_busy() {
     }
 }
 
-// --- what clients ask
-
-Status CurrentRun::interrupt() {
-    output_.flush();  // what was printed before it
-    if (!current_.has_value()) {
-        return ok();  // idle: nothing to stop
-    }
-    const RunningRequest::CutStep step = current_->interrupt();
-    if (step == RunningRequest::CutStep::kAbandon) {
-        finish_unsent();
-        return ok();
-    }
-    output_.restore_pressure_soon();
-    return take_step(step);
-}
-
-Status CurrentRun::take_step(RunningRequest::CutStep step) {
-    // The code's last words must reach us even if a slow client has stopped the reading.
-    output_.lift_pressure();
-    return step == RunningRequest::CutStep::kInterrupt
-               ? process_.interrupt()
-               : Status(ok());  // its busy is awaited: on_busy()
-}
-
 // --- its limits
 
 void CurrentRun::cut(Cut limit) {
@@ -368,6 +344,49 @@ std::optional<Message> CurrentRun::fail(const Death& death, const std::string& t
     }
     publish_status("idle", request.message);
     return request.message;
+}
+
+// --- its way to another program
+
+std::size_t CurrentRun::passed_bytes() const {
+    if (!can_pass()) {
+        return 0;
+    }
+    return current_->message().frame().size() + files_.passed_bytes() +
+           current_->execution()->recorder.passed_bytes();
+}
+
+PassedRun CurrentRun::pass_on() {
+    PassedRun passed{
+        .message = current_->message(),
+        .execution = current_->execution()->execution,
+        .recorder = current_->execution()->recorder.pass_on(),
+        .timeout = current_->execution()->timeout,
+        .queued_at = current_->request().queued_at,
+        .request = current_->pass_on(),
+        .watch = watch_.pass_on(),
+        .files = files_.pass_on()};
+    passed.execution->pass_on();
+    output_.end_run();
+    current_.reset();
+    own_tools_.reset();
+    return passed;
+}
+
+Status CurrentRun::go_on(PassedRun passed, ExecutionRecorder recorder) {
+    BOOST_OUTCOME_TRY(recorder.go_on(std::move(passed.recorder)));
+    const std::uint64_t number = next_number_++;
+    auto tracked = std::make_shared<TrackedExecution>(
+        TrackedExecution{std::move(passed.execution), std::move(recorder), passed.timeout, {}});
+    current_.emplace(RunningRequest::go_on(
+        {std::move(passed.message), nullptr, std::move(tracked), passed.queued_at},
+        number,
+        passed.request));
+    output_.begin_run(*current_);
+    owner_.change(KernelEvent::kBusy);
+    files_.go_on(std::move(passed.files));
+    watch_.go_on(*current_, std::move(passed.watch));
+    return ok();
 }
 
 }  // namespace cellkeep::session

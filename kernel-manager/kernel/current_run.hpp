@@ -23,6 +23,7 @@
 #include "protocol/support/result.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,18 @@
 #include <string_view>
 
 namespace cellkeep::session {
+
+/// An execution whose code runs, on its way from one program in the server's process to another.
+struct PassedRun {
+    protocol::Message message;
+    std::shared_ptr<Execution> execution;
+    ExecutionRecorder::Passed recorder;
+    std::optional<std::chrono::milliseconds> timeout;
+    std::chrono::steady_clock::time_point queued_at;
+    RunningRequest::Passed request;
+    RunWatch::Passed watch;
+    ArtifactTracker::Passed files;
+};
 
 class CurrentRun {
  public:
@@ -104,6 +117,17 @@ class CurrentRun {
     void on_kernel_lost();
     /// Answers the request: its kernel has died. Returns it; nullopt if nothing runs.
     std::optional<protocol::Message> fail(const Death& death, const std::string& text);
+
+    // --- its way to another program in the server's process
+    /// RunningRequest::can_pass(), of what runs. Output that comes meanwhile waits in the link.
+    bool can_pass() const { return current_.has_value() && current_->can_pass(); }
+    /// About what it passes; 0 if nothing runs.
+    std::size_t passed_bytes() const;
+    /// Nothing runs here any more, and nobody has been answered. Precondition: can_pass().
+    PassedRun pass_on();
+    /// In place of begin(). recorder: of this execution, and new. An error: it runs, but nobody
+    /// will be answered.
+    Status go_on(PassedRun passed, ExecutionRecorder recorder);
 
     // --- how it is
     bool is_running() const { return current_.has_value(); }

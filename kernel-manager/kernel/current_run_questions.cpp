@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the code of a run asks on the stdin channel: for input, and for a tool.
+// What the code of a run asks on the stdin channel, for input and for a tool, and what clients ask:
+// for its end.
 #include "kernel-manager/kernel/current_run.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/tool_request.hpp"
@@ -100,6 +101,28 @@ void CurrentRun::take_input_reply(const Message& reply) {
     if (expected) {
         send_or_kill(reply);
     }
+}
+
+Status CurrentRun::interrupt() {
+    output_.flush();  // what was printed before it
+    if (!current_.has_value()) {
+        return ok();  // idle: nothing to stop
+    }
+    const RunningRequest::CutStep step = current_->interrupt();
+    if (step == RunningRequest::CutStep::kAbandon) {
+        finish_unsent();
+        return ok();
+    }
+    output_.restore_pressure_soon();
+    return take_step(step);
+}
+
+Status CurrentRun::take_step(RunningRequest::CutStep step) {
+    // The code's last words must reach us even if a slow client has stopped the reading.
+    output_.lift_pressure();
+    return step == RunningRequest::CutStep::kInterrupt
+               ? process_.interrupt()
+               : Status(ok());  // its busy is awaited: on_busy()
 }
 
 }  // namespace cellkeep::session

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -64,6 +65,10 @@ class ExecutionFiles {
 
     /// An execution's code begins: what is in the workspace now is not its doing.
     void begin() { artifacts_->begin(); }
+    /// The same of one that has begun in another program in this process.
+    void go_on(ArtifactTracker::Passed passed) { artifacts_->go_on(std::move(passed)); }
+    ArtifactTracker::Passed pass_on() { return artifacts_->pass_on(); }
+    std::size_t passed_bytes() const { return artifacts_->passed_bytes(); }
     /// Readable when a file changes. -1: only a look at the files tells.
     int watch_fd() const { return artifacts_->watch_fd(); }
     /// Its code has ended, and watch_fd() had nothing to be read: finish() need not look.

@@ -57,6 +57,19 @@ void KernelOutput::flush() {
     }
 }
 
+std::optional<protocol::Message> KernelOutput::pass_on() {
+    join_alarm_.cancel();
+    return joiner_.take();
+}
+
+void KernelOutput::go_on(protocol::Message joined) {
+    if (fanout_ != nullptr && StreamJoiner::is_joinable(joined)) {
+        join(std::move(joined));
+    } else if (fanout_ != nullptr) {
+        show(std::move(joined));
+    }
+}
+
 void KernelOutput::show(protocol::Message message) {
     if (fanout_->show(std::move(message)) && !pressure_lifted_) {
         hooks_.pause_reading();

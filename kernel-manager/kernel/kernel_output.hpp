@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace cellkeep::session {
@@ -64,6 +65,9 @@ class KernelOutput {
 
     /// Nothing waits to be joined.
     bool is_at_rest() const { return joiner_.empty(); }
+    /// What waits to be joined, for another program in this process, and from one.
+    std::optional<protocol::Message> pass_on();
+    void go_on(protocol::Message joined);
 
     // --- the run whose output it is
     /// The run must stay where it is until end_run().

@@ -30,6 +30,29 @@ void LimitMonitor::begin(const sandbox::Usage& usage, const SessionLimits& limit
     meter_.begin(limits.output_bytes, now);
 }
 
+LimitMonitor::Passed LimitMonitor::pass_on() {
+    running_ = false;
+    return {
+        began_at_,
+        at_begin_.cpu_time,
+        at_begin_.oom_kills,
+        at_begin_.process_refusals,
+        std::move(counts_.denials)};
+}
+
+void LimitMonitor::go_on(Passed passed, const SessionLimits& limits, Time now) {
+    sandbox::Usage usage;
+    usage.cpu_time = passed.cpu_at_begin;
+    usage.oom_kills = passed.oom_kills_at_begin;
+    usage.process_refusals = passed.process_refusals_at_begin;
+    begin(usage, limits, passed.began_at);
+    meter_.begin(limits.output_bytes, now);
+    counts_.denials = std::move(passed.denials);
+    if (counts_.denials.size() > limits::kDenialsRememberedMax) {
+        counts_.denials.resize(limits::kDenialsRememberedMax);
+    }
+}
+
 Budgets::Allowance LimitMonitor::wall_time(
     const SessionLimits& limits, std::chrono::milliseconds asked, std::optional<Time> now) {
     const Time then = now.value_or(began_at_);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cellkeep::session {
 
@@ -49,6 +50,20 @@ class LimitMonitor {
     void on_reply(const protocol::Message& reply);
     /// The server stops the run. The first reason stays.
     void on_cut(Cut cut);
+
+    /// What is known of a run whose code goes on, for another program in this process. How much it
+    /// may still say at once begins anew there; the session's budget does not.
+    struct Passed {
+        Time began_at;
+        std::chrono::microseconds cpu_at_begin{0};
+        std::uint64_t oom_kills_at_begin = 0;
+        std::uint64_t process_refusals_at_begin = 0;
+        std::vector<sandbox::Denial> denials;
+    };
+    /// Its run is another program's.
+    Passed pass_on();
+    /// In place of begin().
+    void go_on(Passed passed, const SessionLimits& limits, Time now);
 
     /// The code of the run has raised, as its reply says.
     bool has_failed() const { return running_ && error_.has_value(); }

@@ -74,6 +74,21 @@ void RunWatch::watch(RunningRequest& run, const Start& start) {
     }
 }
 
+RunWatch::Passed RunWatch::pass_on() {
+    stop_timers();
+    run_ = nullptr;
+    return {monitor_.pass_on(), counters_.paused_for(steady_clock::now()) - paused_before_};
+}
+
+void RunWatch::go_on(RunningRequest& run, Passed passed) {
+    const Time now = steady_clock::now();
+    monitor_.go_on(std::move(passed.monitor), limits_, now);
+    paused_before_ = counters_.paused_for(now) - passed.paused;
+    const Cpu session = counters_.session_cpu();
+    account_.see(session);
+    watch(run, {.at = now, .cpu = cpu_of(session)});
+}
+
 void RunWatch::stop_timers() {
     wall_alarm_.cancel();
     cpu_alarm_.cancel();

@@ -99,6 +99,16 @@ class RunWatch {
     /// Its reply was an error.
     bool has_failed() const { return monitor_.has_failed(); }
 
+    // --- its way to another program in this process
+    struct Passed {
+        LimitMonitor::Passed monitor;
+        std::chrono::nanoseconds paused{0};  // by clients, while it ran
+    };
+    /// The run goes, and is not over. Also stops the timers.
+    Passed pass_on();
+    /// In place of begin() and watch(). May end the run at once.
+    void go_on(RunningRequest& run, Passed passed);
+
     // --- its cut
     /// The run is being cut for a limit: returns what to do now.
     RunningRequest::CutStep cut_short(Cut limit);

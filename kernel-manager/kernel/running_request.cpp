@@ -32,6 +32,21 @@ RunningRequest::RunningRequest(
       cpu_at_start_(cpu),
       wall_deadline_(Time::max()) {}
 
+bool RunningRequest::can_pass() const {
+    return request_.execution && request_.execution->execution->can_pass() &&
+           request_.execution->recorder.can_pass() && !writing_ && begun_ && !replied_ &&
+           !question_ && cut_ == Cut::kNone;
+}
+
+RunningRequest RunningRequest::go_on(
+    PendingRequest request, std::uint64_t number, const Passed& passed) {
+    RunningRequest run(std::move(request), number, passed.started_at, passed.cpu_at_start);
+    run.peak_is_own_ = passed.peak_is_own;
+    run.sent_ = true;
+    run.begun_ = true;
+    return run;
+}
+
 bool RunningRequest::is_parent_of(const protocol::Message& message) const {
     return message.parent().msg_id == request_.message.header().msg_id;
 }

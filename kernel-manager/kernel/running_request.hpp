@@ -116,6 +116,19 @@ class RunningRequest {
     /// Without the highest memory use if that is unknown.
     ExecutionMetrics measure(Time now, std::optional<std::uint64_t> memory_peak) const;
 
+    // --- its way to another program in this process
+    /// An execution whose code runs: nobody cuts it short, it asks nothing, and it has not ended.
+    bool can_pass() const;
+    /// What is known of such a request besides the request itself.
+    struct Passed {
+        Time started_at;
+        Cpu cpu_at_start{0};
+        bool peak_is_own = false;
+    };
+    Passed pass_on() const { return {started_at_, cpu_at_start_, peak_is_own_}; }
+    /// The interpreter has it, and has said busy.
+    static RunningRequest go_on(PendingRequest request, std::uint64_t number, const Passed& passed);
+
  private:
     CutStep next_step();
 

@@ -177,8 +177,8 @@ bool Service::is_in_family(const std::string& session_id) const {
     return family && (family->depth() > 0 || family->branches() > 0);
 }
 
-std::vector<std::string> Service::find_work() const {
-    return passing().find_work();
+std::vector<std::string> Service::find_work(bool runs_pass) const {
+    return passing().find_work(runs_pass);
 }
 
 std::size_t Service::passed_bytes() const {

@@ -84,7 +84,8 @@ class Service : public SessionService {
     std::optional<std::string> find_newer_part(const std::string& session_id) const;
     /// It has branches, or is one.
     bool is_in_family(const std::string& session_id) const;
-    std::vector<std::string> find_work() const;
+    /// runs_pass: as ManagedSession::find_work().
+    std::vector<std::string> find_work(bool runs_pass) const;
     /// About how many bytes of values they pass.
     std::size_t passed_bytes() const;
     /// Before pass_on(), in the same turn of the loop; cancel_passing() takes it back. After an

@@ -86,10 +86,10 @@ std::vector<std::string> SessionPassing::find_obstacles() const {
     return names;
 }
 
-std::vector<std::string> SessionPassing::find_work() const {
+std::vector<std::string> SessionPassing::find_work(bool runs_pass) const {
     std::vector<std::string> names;
     for (const SessionEntry& entry : parts_.registry.entries()) {
-        if (const auto what = parts_.registry.find_work(*entry.session)) {
+        if (const auto what = parts_.registry.find_work(*entry.session, runs_pass)) {
             names.push_back(entry.session->id() + " (" + *what + ")");
         }
     }

@@ -42,8 +42,8 @@ class SessionPassing {
 
     /// "ID (reason)" of each session that cannot pass, even if it does nothing.
     std::vector<std::string> find_obstacles() const;
-    /// The same of each that does something.
-    std::vector<std::string> find_work() const;
+    /// The same of each that does something (ManagedSession::find_work).
+    std::vector<std::string> find_work(bool runs_pass) const;
     /// About how many bytes of values all of them pass together.
     std::size_t passed_bytes() const;
     /// Before pass_on(), in the same turn of the loop. After an error everything is as it was.

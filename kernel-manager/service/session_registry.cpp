@@ -98,8 +98,9 @@ std::size_t SessionRegistry::passed_bytes() const {
     return bytes + shared.passed_bytes();
 }
 
-std::optional<std::string> SessionRegistry::find_work(const ManagedSession& session) const {
-    if (auto own = session.find_work()) {
+std::optional<std::string> SessionRegistry::find_work(
+    const ManagedSession& session, bool runs_pass) const {
+    if (auto own = session.find_work(runs_pass)) {
         return own;
     }
     for (const SessionListener* listener : listeners_) {

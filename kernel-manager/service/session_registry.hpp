@@ -67,7 +67,7 @@ class SessionRegistry {
     const std::vector<SessionEntry>& entries() const { return entries_; }
     /// Of the session itself or of a front end.
     std::optional<std::string> find_obstacle(const ManagedSession& session) const;
-    std::optional<std::string> find_work(const ManagedSession& session) const;
+    std::optional<std::string> find_work(const ManagedSession& session, bool runs_pass) const;
     /// About how many bytes of values all sessions pass, with what they share.
     std::size_t passed_bytes() const;
     /// Takes all out, oldest first. No client learns of an end.

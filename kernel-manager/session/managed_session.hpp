@@ -59,8 +59,9 @@ class ManagedSession : public Session {
     /// What it has that programs of an older format take over none of, for people; nullopt:
     /// nothing.
     virtual std::optional<std::string> find_newer_part() const { return std::nullopt; }
-    /// What it does at present; nullopt: it is at rest.
-    virtual std::optional<std::string> find_work() const { return std::nullopt; }
+    /// What it does at present; nullopt: it is at rest. runs_pass: executions whose code runs may
+    /// pass, too, and those that can are no work.
+    virtual std::optional<std::string> find_work(bool /*runs_pass*/) const { return std::nullopt; }
     /// Asks its pid 1 to end with the thread that made it (wanted), or to outlive that thread
     /// (sandbox::Sandbox). The first only sends the request, the second waits for its answer.
     virtual Result<std::uint32_t> ask_for_death_signal(bool /*wanted*/) {

@@ -88,7 +88,9 @@ class SandboxedSession final : public ManagedSession,
     std::optional<std::string> find_newer_part() const override {
         return passage_.find_newer_part();
     }
-    std::optional<std::string> find_work() const override { return passage_.find_work(); }
+    std::optional<std::string> find_work(bool runs_pass) const override {
+        return passage_.find_work(runs_pass);
+    }
     Result<std::uint32_t> ask_for_death_signal(bool wanted) override {
         return passage_.ask_for_death_signal(wanted);
     }

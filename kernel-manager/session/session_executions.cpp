@@ -159,17 +159,23 @@ std::shared_ptr<TrackedExecution> SessionExecutions::make(
             .reasoning = std::move(request.reasoning),
             .metadata = std::move(request.metadata),
             .tools = std::move(request.tools),
-            .operator_access = tools_.access(id)});
+            .operator_access = tools_.access(id),
+            .passes = request.passes});
     return std::make_shared<TrackedExecution>(TrackedExecution{
         execution,
-        ExecutionRecorder(
-            execution->id(),
-            setup_.id,
-            std::move(request.stdin_text),
-            setup_.options.limits.output_bytes,
-            setup_.proxy != nullptr),
+        make_recorder(id, std::move(request.stdin_text)),
         request.timeout,
         std::move(request.files)});
+}
+
+ExecutionRecorder SessionExecutions::make_recorder(
+    const std::string& id, std::string stdin_text) const {
+    return {
+        id,
+        setup_.id,
+        std::move(stdin_text),
+        setup_.options.limits.output_bytes,
+        setup_.proxy != nullptr};
 }
 
 Result<std::shared_ptr<Execution>> SessionExecutions::enqueue(

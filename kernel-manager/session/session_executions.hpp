@@ -62,14 +62,19 @@ class SessionExecutions {
     /// Accepted until now.
     std::uint64_t count() const { return accepted_; }
 
-    /// All that is kept, when all have finished: for another program in this process, and from one.
+    /// The operator's tools of an execution, and a recorder that has recorded nothing.
+    OperatorAccess tools_of(const std::string& id) const { return tools_.access(id); }
+    ExecutionRecorder make_recorder(const std::string& id, std::string stdin_text) const;
+
+    /// All that is kept, when those that have not finished can pass: for another program in this
+    /// process, and from one.
     std::vector<ExecutionBook::PassedKey> keys() const { return book_.keys(); }
     void go_on(
         std::uint64_t accepted,
-        const std::vector<std::shared_ptr<Execution>>& finished,
+        const std::vector<std::shared_ptr<Execution>>& passed,
         std::vector<ExecutionBook::PassedKey> keys) {
         accepted_ = accepted;
-        book_.go_on(finished, std::move(keys));
+        book_.go_on(passed, std::move(keys));
     }
 
  private:

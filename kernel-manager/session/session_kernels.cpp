@@ -219,12 +219,18 @@ bool SessionKernels::are_dead() const {
     });
 }
 
-bool SessionKernels::can_pass() const {
+bool SessionKernels::can_pass(bool with_runs) const {
     const std::vector<SupervisedKernel*> kernels = all();
     return !sweeping_all_ && to_launch_.empty() &&
-           std::all_of(kernels.begin(), kernels.end(), [](const SupervisedKernel* kernel) {
-               return kernel->can_pass();
+           std::all_of(kernels.begin(), kernels.end(), [with_runs](const auto* kernel) {
+               return kernel->can_pass(with_runs);
            });
+}
+
+std::size_t SessionKernels::running() const {
+    const std::vector<SupervisedKernel*> kernels = all();
+    return static_cast<std::size_t>(std::count_if(
+        kernels.begin(), kernels.end(), [](const auto* kernel) { return kernel->is_running(); }));
 }
 
 bool SessionKernels::are_at_work() const {

@@ -88,8 +88,11 @@ class SessionKernels {
     bool are_dead() const;
     /// Something works that a freeze would hold up, or there is nothing to freeze.
     bool are_at_work() const;
-    /// Each can pass to another program, and none is to come.
-    bool can_pass() const;
+    /// Each can pass to another program, and none is to come. with_runs:
+    /// SupervisedKernel::can_pass.
+    bool can_pass(bool with_runs) const;
+    /// How many run something.
+    std::size_t running() const;
     /// Everything inside is being killed.
     bool are_swept() const { return sweeping_all_; }
     /// Requests that wait, in all of them.

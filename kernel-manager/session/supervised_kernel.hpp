@@ -60,6 +60,8 @@ struct PassedKernel {
     PassedProcess process;
     std::string text_parent;  // KernelOutput
     std::uint64_t begun = 0;
+    std::optional<PassedRun> run;            // nothing runs
+    std::optional<protocol::Message> shown;  // text of it that waits for front ends
 };
 
 class SupervisedKernel {
@@ -226,12 +228,15 @@ class SupervisedKernel {
     void mark_dead() { state_ = KernelState::kDead; }
 
     // --- its way to another program in the server's process
-    /// It can be copied now, or it is dead for good, and nothing is half said.
-    bool can_pass() const;
+    /// It can be copied now, or it is dead for good, and nothing is half said. with_run: or it runs
+    /// an execution that can pass, too (CurrentRun::can_pass).
+    bool can_pass(bool with_run) const;
+    /// What its run passes, in bytes.
+    std::size_t passed_bytes() const { return run_.passed_bytes(); }
     /// There is no interpreter here any more. Precondition: can_pass().
     PassedKernel pass_on();
-    /// In place of launch().
-    Status go_on(PassedKernel passed);
+    /// In place of launch(). recorder: of the run's execution, and new; nothing if nothing runs.
+    Status go_on(PassedKernel passed, std::optional<ExecutionRecorder> recorder = std::nullopt);
 
     // --- what clients ask; see Session
     void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);

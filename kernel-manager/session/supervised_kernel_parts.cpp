@@ -187,19 +187,26 @@ DebugRouter::Kernel SupervisedKernel::debug_hooks() {
         .send = [this](const Message& request) { return process_.send(request); }};
 }
 
-bool SupervisedKernel::can_pass() const {
+bool SupervisedKernel::can_pass(bool with_run) const {
     const bool rests = is_at_rest() || (process_.is_left_dead() && is_quiet());
-    return rests && process_.is_at_rest() && output_.is_at_rest() && waiting_.size() == 0 &&
-           !held_ && !reviving_ && !next_ && !closed_;
+    const bool runs = with_run && run_.can_pass() && debugger_.size() == 0 && !files_.busy() &&
+                      !process_.is_copying() && !process_.has_ended();
+    return ((rests && output_.is_at_rest()) || runs) && process_.is_at_rest() &&
+           waiting_.size() == 0 && !held_ && !reviving_ && !next_ && !closed_;
 }
 
 PassedKernel SupervisedKernel::pass_on() {
-    PassedKernel passed{process_.pass_on(), output_.text_parent(), begun_};
+    std::optional<PassedRun> run;
+    if (run_.can_pass()) {
+        run = run_.pass_on();
+    }
+    PassedKernel passed{
+        process_.pass_on(), output_.text_parent(), begun_, std::move(run), output_.pass_on()};
     close();
     return passed;
 }
 
-Status SupervisedKernel::go_on(PassedKernel passed) {
+Status SupervisedKernel::go_on(PassedKernel passed, std::optional<ExecutionRecorder> recorder) {
     begun_ = passed.begun;
     output_.set_text_parent(std::move(passed.text_parent));
     BOOST_OUTCOME_TRY(process_.go_on(std::move(passed.process), sandbox_.go_on));
@@ -207,6 +214,13 @@ Status SupervisedKernel::go_on(PassedKernel passed) {
         watch_.count_own_cpu();
     }
     watch_.listen();
+    if (passed.shown) {
+        output_.go_on(std::move(*passed.shown));
+    }
+    if (passed.run && recorder) {
+        begun_at_ = passed.run->request.started_at;
+        BOOST_OUTCOME_TRY(run_.go_on(std::move(*passed.run), std::move(*recorder)));
+    }
     return ok();
 }
 

@@ -9,6 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,30 @@ asio::awaitable<Status> write_pieces(http::BodyWriter& writer, TextPieces text) 
     co_return status;
 }
 
+/// What another program needs to go on behind the last event that the client has.
+void await_news(
+    http::BodyWriter& writer,
+    EventStream& stream,
+    const std::shared_ptr<asio::steady_timer>& timer) {
+    if (!stream.awaited.is_null()) {
+        stream.awaited["after"] = stream.after;
+        writer.await(protocol::dump_json(stream.awaited), [timer] { timer->cancel(); });
+    }
+}
+
+/// The stream ends here.
+Status end_stream(EventStream& stream, Status status, bool finished, bool passed) {
+    if (stream.on_disconnect && (passed || (status.has_value() && finished))) {
+        stream.on_disconnect->dismiss();
+    } else if (stream.on_disconnect) {
+        stream.on_disconnect->act();
+    }
+    if (status.has_value() && !finished) {
+        return Error(ErrorCode::kUnavailable, "The client has gone.");
+    }
+    return status;
+}
+
 }  // namespace
 
 std::string_view media_type(EventFraming framing) {
@@ -84,9 +109,11 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
     writer.watch([timer] { timer->cancel(); });
     Status status = ok();
     bool finished = false;
-    while (status.has_value() && !finished && !writer.gone()) {
+    while (status.has_value() && !finished && !writer.gone() && !writer.is_passed()) {
+        await_news(writer, stream, timer);
+        const bool is_held = !stream.awaited.is_null() && writer.is_held();
         const session::EventJournal::Next next = stream.execution->events().after(stream.after);
-        if (next.event) {
+        if (next.event && !is_held) {
             TextSplicer text;
             if (next.missed > 0) {
                 text.add(render_gap(stream.framing, stream.after, next.missed));
@@ -97,7 +124,7 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
             status = co_await write_pieces(writer, text.finish());
             continue;
         }
-        if (stream.execution->result()) {
+        if (stream.execution->result() && !is_held) {
             finished = true;  // the client named a later event than there was ever to be
             continue;
         }
@@ -105,22 +132,15 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
         timer->expires_after(stream.heartbeat);
         boost::system::error_code woken;
         co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
-        if (!woken) {
+        if (!woken && !is_held) {
             status = co_await write_pieces(
                 writer, frame_event(stream.framing, 0, "heartbeat", TextPieces("{}")));
         }
     }
     writer.watch({});
+    writer.await({}, nullptr);
     news.reset();
-    if (stream.on_disconnect && status.has_value() && finished) {
-        stream.on_disconnect->dismiss();
-    } else if (stream.on_disconnect) {
-        stream.on_disconnect->act();
-    }
-    if (status.has_value() && !finished) {
-        co_return Error(ErrorCode::kUnavailable, "The client has gone.");
-    }
-    co_return status;
+    co_return end_stream(stream, std::move(status), finished, writer.is_passed());
 }
 
 }  // namespace cellkeep::api

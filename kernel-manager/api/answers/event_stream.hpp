@@ -11,6 +11,7 @@
 #include "protocol/text_pieces.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -63,9 +64,13 @@ struct EventStream {
     /// Null: nothing happens.
     std::shared_ptr<DisconnectGuard> on_disconnect;
     std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;
+    /// What another program in this process is told, which then goes on, besides "after": the last
+    /// event that the client has. Null: none can.
+    nlohmann::json awaited;
 };
 
-/// Until the execution has finished and its last event is written, or was said to be known already.
+/// Until the execution has finished and its last event is written, or was said to be known already,
+/// or until another program goes on.
 boost::asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream stream);
 
 }  // namespace cellkeep::api

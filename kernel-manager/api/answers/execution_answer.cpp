@@ -14,6 +14,7 @@
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace cellkeep::api {
@@ -26,14 +27,18 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kServerSent = "text/event-stream";
 constexpr std::string_view kLines = "application/x-ndjson";
 
-http::Response stream_response(EventStream stream) {
+http::Response stream_response(EventStream stream, bool goes_on = false) {
     http::Response response;
+    if (!stream.awaited.is_null()) {
+        stream.awaited["lines"] = stream.framing == EventFraming::kLines;
+    }
     response.headers.add("Content-Type", std::string(media_type(stream.framing)));
     // Proxies that gather answers before they pass them on are asked not to.
     response.headers.add("X-Accel-Buffering", "no");
     response.body = http::StreamBody{[stream = std::move(stream)](http::BodyWriter& writer) {
         return write_events(writer, stream);
     }};
+    std::get<http::StreamBody>(response.body).goes_on = goes_on;
     return response;
 }
 
@@ -50,9 +55,12 @@ std::function<void()> unless_others_listen(
     };
 }
 
-/// Waits for the end of the execution or of its client.
+/// Waits for the end of the execution, of its client where that means something, or until another
+/// program waits for it.
 asio::awaitable<void> wait_for_end(
-    http::ClientWatch* client, const std::shared_ptr<session::Execution>& execution) {
+    http::ClientWatch* client,
+    const AnswerPlan& plan,
+    const std::shared_ptr<session::Execution>& execution) {
     const auto executor = co_await asio::this_coro::executor;
     const auto wakeup = std::make_shared<Wakeup>(
         static_cast<asio::io_context&>(asio::query(executor, asio::execution::context)));
@@ -61,14 +69,25 @@ asio::awaitable<void> wait_for_end(
             wakeup->wake();
         }
     });
-    if (client != nullptr) {
+    // A client whose going means nothing need not be watched.
+    const bool is_watched = client != nullptr && plan.on_abandoned;
+    if (is_watched) {
         client->watch([wakeup] { wakeup->wake(); });
     }
-    while (!execution->result() && (client == nullptr || !client->gone())) {
+    if (client != nullptr && !plan.awaited.is_null()) {
+        client->await(protocol::dump_json(plan.awaited), [wakeup] { wakeup->wake(); });
+    }
+    const auto is_over = [client, is_watched] {
+        return client != nullptr && (client->is_passed() || (is_watched && client->gone()));
+    };
+    while (!execution->result() && !is_over()) {
         co_await wakeup->wait();
     }
-    if (client != nullptr) {
+    if (is_watched) {
         client->watch({});
+    }
+    if (client != nullptr) {
+        client->await({}, nullptr);
     }
 }
 
@@ -149,17 +168,19 @@ Outputs asked_outputs(const http::Request& request) {
 asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan plan) {
     const auto execution = plan.execution;
     const auto view = make_view(plan);
-    auto on_abandoned = unless_others_listen(execution, std::move(plan.on_abandoned));
+    plan.on_abandoned = unless_others_listen(execution, std::move(plan.on_abandoned));
     http::Response response;
     if (plan.form == Form::kLater) {
         response = http::make_json_text(202, view(*execution));
         response.headers.add("Preference-Applied", "respond-async");
     } else if (plan.form == Form::kWhole) {
-        // A client whose going means nothing need not be watched.
-        co_await wait_for_end(on_abandoned ? request.client : nullptr, execution);
-        if (!execution->result()) {
-            on_abandoned();
-            co_return http::make_empty(204);  // the client has gone
+        co_await wait_for_end(request.client, plan, execution);
+        const bool is_passed = request.client != nullptr && request.client->is_passed();
+        if (!execution->result() && !is_passed) {
+            plan.on_abandoned();
+        }
+        if (!execution->result() || is_passed) {
+            co_return http::make_empty(204);  // the client has gone, or another program answers
         }
         if (plan.settled) {
             co_await plan.settled();
@@ -171,18 +192,21 @@ asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan p
         stream.framing =
             plan.form == Form::kLines ? EventFraming::kLines : EventFraming::kServerSent;
         stream.after = plan.after;
-        if (on_abandoned) {
-            stream.on_disconnect = std::make_shared<DisconnectGuard>(std::move(on_abandoned));
+        if (plan.on_abandoned) {
+            stream.on_disconnect = std::make_shared<DisconnectGuard>(std::move(plan.on_abandoned));
         }
         stream.answer = view;
-        response = stream_response(std::move(stream));
+        stream.awaited = std::move(plan.awaited);
+        response = stream_response(std::move(stream), plan.goes_on);
     }
     response.headers.add("Location", plan.location);
     co_return response;
 }
 
 http::Response resume_events(
-    const http::Request& request, const std::shared_ptr<session::Execution>& execution) {
+    const http::Request& request,
+    const std::shared_ptr<session::Execution>& execution,
+    nlohmann::json awaited) {
     const auto chosen =
         http::choose_media_type(request.headers.get("Accept"), {kServerSent, kLines});
     if (!chosen) {
@@ -203,6 +227,7 @@ http::Response resume_events(
     stream.answer = [outputs = asked_outputs(request)](const session::Execution& finished) {
         return finished_text(finished, outputs);
     };
+    stream.awaited = std::move(awaited);
     return stream_response(std::move(stream));
 }
 

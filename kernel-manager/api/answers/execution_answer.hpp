@@ -45,14 +45,22 @@ struct AnswerPlan {
     /// Called if the client goes before the end and no other client listens. Empty: nothing
     /// happens.
     std::function<void()> on_abandoned;
+    /// What another program in this process is told, which then gives the answer or what is left of
+    /// its stream (http::ClientWatch::await): a JSON object. Null: none can.
+    nlohmann::json awaited;
+    /// It goes on with a stream whose beginning another program has sent.
+    bool goes_on = false;
     /// Waited for before a whole answer is given; empty: nothing to wait for.
     std::function<boost::asio::awaitable<void>()> settled;
 };
 boost::asio::awaitable<http::Response> give_answer(http::Request& request, AnswerPlan plan);
 
 /// The answer to GET …/events: the stream after what the client has, or 204 if it has everything.
+/// awaited: as AnswerPlan's.
 http::Response resume_events(
-    const http::Request& request, const std::shared_ptr<session::Execution>& execution);
+    const http::Request& request,
+    const std::shared_ptr<session::Execution>& execution,
+    nlohmann::json awaited);
 
 /// What the client of a stream has: ?after= or Last-Event-ID, whichever is later. An EventSource
 /// that was opened with ?after= keeps it in its address when it comes back with the id of what it

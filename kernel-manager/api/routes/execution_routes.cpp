@@ -6,9 +6,11 @@
 #include "kernel-manager/api/bodies/order_reading.hpp"
 #include "kernel-manager/api/bodies/request_body.hpp"
 #include "kernel-manager/http/message/problem.hpp"
+#include "protocol/json.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -51,6 +53,47 @@ http::Response list_page(
     return http::make_json(200, {{"executions", std::move(page)}, {"next", std::move(next)}});
 }
 
+/// What a client asked for besides the execution.
+struct Wishes {
+    bool outputs = false;
+    bool interrupt_on_disconnect = false;
+};
+
+/// For another program in this process: the execution that the answer waits for.
+nlohmann::json write_awaited(const std::string& execution, const Wishes& wishes) {
+    return {
+        {"execution", execution},
+        {"outputs", wishes.outputs},
+        {"interrupt_on_disconnect", wishes.interrupt_on_disconnect}};
+}
+
+AnswerPlan plan_answer(
+    const std::shared_ptr<session::Session>& session,
+    const std::shared_ptr<session::Execution>& execution,
+    const Wishes& wishes) {
+    AnswerPlan plan;
+    plan.execution = execution;
+    plan.location = "/v1/sessions/" + session->id() + "/executions/" + execution->id();
+    plan.outputs = wishes.outputs ? Outputs::kInclude : Outputs::kOmit;
+    plan.awaited = write_awaited(execution->id(), wishes);
+    if (wishes.interrupt_on_disconnect) {
+        plan.on_abandoned = [weak = std::weak_ptr(session), id = execution->id()] {
+            if (const auto alive = weak.lock()) {
+                (void)alive->interrupt_execution(id);  // Ignored: it has ended by itself.
+            }
+        };
+    }
+    return plan;
+}
+
+/// The answer that another program was to give cannot be given.
+http::Response unknown_awaited(const http::Request& request) {
+    http::Problem problem = http::make_problem(
+        503, "The execution was lost when the server was replaced by another program.");
+    problem.instance = request.target.path;
+    return http::to_response(problem);
+}
+
 }  // namespace
 
 void ExecutionRoutes::add_to(http::Router& router) {
@@ -75,7 +118,31 @@ void ExecutionRoutes::add_to(http::Router& router) {
     add(Access::kChange, "POST", one + "/interrupt", within(&ExecutionRoutes::interrupt));
 }
 
+ExecutionRoutes::Answer ExecutionRoutes::go_on(http::Request& request, Session session) {
+    const auto awaited = protocol::parse_json(request.awaited, "awaited");
+    const nlohmann::json text = awaited.has_value() ? awaited.value() : nlohmann::json::object();
+    const auto execution = session->find_execution(text.value("execution", ""));
+    if (!execution) {
+        co_return unknown_awaited(request);
+    }
+    AnswerPlan plan = plan_answer(
+        session,
+        execution,
+        {text.value("outputs", false), text.value("interrupt_on_disconnect", false)});
+    if (text.contains("lines")) {
+        plan.form = text.value("lines", false) ? Form::kLines : Form::kServerSent;
+        plan.after = text.value("after", std::uint64_t{0});
+        plan.goes_on = true;
+    }
+    http::Response response = co_await give_answer(request, std::move(plan));
+    co_return response;
+}
+
 ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session session) {
+    if (!request.awaited.empty()) {
+        http::Response response = co_await go_on(request, std::move(session));
+        co_return response;
+    }
     const ChosenForm form = choose_form(request);
     if (form.problem) {
         co_return http::to_response(*form.problem);
@@ -89,6 +156,7 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session
         co_return http::to_response(*body.problem);
     }
     ExecutionOrder order = std::move(body.order);
+    order.request.passes = true;
     // Only a key can name an execution that there was before.
     const ExecutionList known =
         order.request.idempotency_key.empty() ? ExecutionList() : session->list_executions();
@@ -96,23 +164,14 @@ ExecutionRoutes::Answer ExecutionRoutes::execute(http::Request& request, Session
     if (begun.has_error()) {
         co_return refuse_execution(begun.error(), session.get());
     }
-    AnswerPlan plan;
-    plan.execution = begun.value();
+    AnswerPlan plan =
+        plan_answer(session, begun.value(), {order.outputs, order.interrupt_on_disconnect});
+    plan.form = form.form;
     if (std::find(known.begin(), known.end(), plan.execution) == known.end()) {
         // The history of a session is its owner's, also of executions that another one began.
         co_await history_.note(plan.execution, session->owner());
     } else {
         plan.after = form.after;
-    }
-    plan.location = "/v1/sessions/" + session->id() + "/executions/" + plan.execution->id();
-    plan.form = form.form;
-    plan.outputs = order.outputs ? Outputs::kInclude : Outputs::kOmit;
-    if (order.interrupt_on_disconnect) {
-        plan.on_abandoned = [weak = std::weak_ptr(session), id = plan.execution->id()] {
-            if (const auto alive = weak.lock()) {
-                (void)alive->interrupt_execution(id);  // Ignored: it has ended by itself.
-            }
-        };
     }
     http::Response response = co_await give_answer(request, std::move(plan));
     co_return response;
@@ -148,11 +207,16 @@ ExecutionRoutes::Answer ExecutionRoutes::get(http::Request& request) {
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::events(http::Request& request, Session session) {
+    if (!request.awaited.empty()) {
+        http::Response response = co_await go_on(request, std::move(session));
+        co_return response;
+    }
     const auto execution = session->find_execution(request.capture("exe"));
     if (!execution) {
         co_return unknown_execution(request);
     }
-    co_return resume_events(request, execution);
+    const bool outputs = asked_outputs(request) == Outputs::kInclude;
+    co_return resume_events(request, execution, write_awaited(execution->id(), {outputs, false}));
 }
 
 ExecutionRoutes::Answer ExecutionRoutes::interrupt(http::Request& request, Session session) {

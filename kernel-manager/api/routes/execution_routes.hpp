@@ -30,6 +30,8 @@ class ExecutionRoutes {
     using Session = SessionLookup::Session;
 
     Answer execute(http::Request& request, Session session);
+    /// Of a request that another program in this process has begun.
+    Answer go_on(http::Request& request, Session session);
     Answer list(http::Request& request);
     Answer get(http::Request& request);
     Answer events(http::Request& request, Session session);

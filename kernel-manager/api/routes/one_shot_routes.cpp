@@ -100,7 +100,7 @@ OneShotRoutes::Answer OneShotRoutes::events(http::Request& request) {
     if (run == nullptr) {
         co_return unknown_execution(request);
     }
-    co_return resume_events(request, run->execution);
+    co_return resume_events(request, run->execution, nullptr);
 }
 
 OneShotRoutes::Answer OneShotRoutes::interrupt(http::Request& request) {

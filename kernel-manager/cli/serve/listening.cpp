@@ -208,6 +208,14 @@ void Listeners::resume() {
     }
 }
 
+std::size_t Listeners::stuck() const {
+    std::size_t all = 0;
+    for (const auto& listener : listeners_) {
+        all += listener->stuck();
+    }
+    return all;
+}
+
 Result<InheritedSockets> Listeners::pass_on(std::size_t connections_max) {
     InheritedSockets passed;
     for (std::size_t at = 0; at < listeners_.size(); ++at) {

@@ -70,6 +70,8 @@ class Listeners {
     void wait_until_empty(
         std::chrono::milliseconds patience, const std::function<void(bool)>& done);
     void resume();
+    /// Listener::stuck(), of all.
+    std::size_t stuck() const;
     /// The sockets, for another program, and up to so many connections. In a pause. After an error
     /// everything is as it was.
     Result<InheritedSockets> pass_on(std::size_t connections_max);

@@ -101,4 +101,17 @@ std::vector<std::string> find_in_the_way(
     return names;
 }
 
+std::vector<std::string> find_work(
+    const session::Service& service, const Listeners& listeners, int format) {
+    const bool runs_pass = format >= kHandOverFormatOfRuns;
+    std::vector<std::string> names = service.find_work(runs_pass);
+    if (const std::size_t stuck = runs_pass ? listeners.stuck() : 0; stuck > 0) {
+        names.push_back(
+            std::to_string(stuck) +
+            " answers of executions (their connections cannot pass: they have TLS, a long head, or "
+            "the next request)");
+    }
+    return names;
+}
+
 }  // namespace cellkeep::cli

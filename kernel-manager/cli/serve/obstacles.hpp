@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel-manager/cli/serve/fronts.hpp"
+#include "kernel-manager/cli/serve/listening.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 #include "kernel-manager/service/service.hpp"
 
@@ -18,5 +19,9 @@ std::vector<std::string> find_in_the_way(
     Fronts& fronts,
     const jupyter::ZmqFront& zmq_front,
     int format);
+
+/// What could pass in that format and does something that cannot, by its names.
+std::vector<std::string> find_work(
+    const session::Service& service, const Listeners& listeners, int format);
 
 }  // namespace cellkeep::cli

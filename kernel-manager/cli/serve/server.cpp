@@ -103,8 +103,11 @@ void tell_manager(const std::string& notice) {
     }
 }
 
-/// Whether connections that wait for a request pass in that format.
+/// Which connections pass in that format.
 http::InPause waiting_connections(int format) {
+    if (format >= kHandOverFormatOfRuns) {
+        return http::InPause::kAwait;
+    }
     return format >= kHandOverFormatOfConnections ? http::InPause::kRest : http::InPause::kClose;
 }
 
@@ -143,6 +146,7 @@ Status Server::make_parts(HandOver before) {
     service_->add_listener(zmq_front_.get());
     const OfferedTools offered{providers_.tools->broker(), providers_.tools->approvals()};
     BOOST_OUTCOME_TRY(fronts_, Fronts::create(io_, plan_, *service_, opened_, offered));
+    BOOST_OUTCOME_TRY(take_awaiting(before.sessions, before.sockets));
     BOOST_OUTCOME_TRY(
         listeners_,
         Listeners::open(
@@ -273,7 +277,7 @@ Status Server::leave(int format) {
         return collected;
     }
     auto sockets = listeners_->pass_on(
-        waiting_connections(format) == http::InPause::kRest ? kPassedConnectionsMax : 0);
+        waiting_connections(format) == http::InPause::kClose ? 0 : kPassedConnectionsMax);
     if (sockets.has_error()) {
         service_->cancel_passing();
         return std::move(sockets).error();
@@ -283,6 +287,7 @@ Status Server::leave(int format) {
     if (format >= kHandOverFormatOfZmq) {
         pass_zmq(*zmq_front_, passed_sessions_);
     }
+    pass_awaiting(*passed_, passed_sessions_);
     service_->pass_on(shared_, passed_sessions_);
     for (const session::PassedSession& session : passed_sessions_.sessions) {
         if (format < kHandOverFormatOfZmq) {
@@ -316,7 +321,7 @@ Upgrade::Hooks Server::upgrade_hooks() {
             [this](int format) {
                 return find_in_the_way(*service_, *fronts_, *zmq_front_, format);
             },
-        .at_work = [this] { return service_->find_work(); },
+        .at_work = [this](int format) { return find_work(*service_, *listeners_, format); },
         .pause =
             [this](
                 int format,

@@ -8,6 +8,8 @@
 #include "kernel-manager/store/store.hpp"
 
 #include <chrono>
+#include <exception>
+#include <string>
 #include <utility>
 
 namespace cellkeep::cli {
@@ -18,6 +20,7 @@ namespace {
 
 /// In PassedSessions::fronts.
 constexpr const char* kZmqName = "jupyter_zmq";
+constexpr const char* kAwaitingName = "awaiting";
 
 /// Nothing if there was no program before, or one that knows nothing of it.
 Result<jupyter::ZmqLeft> take_zmq(session::PassedSessions& before) {
@@ -136,6 +139,43 @@ void pass_zmq(jupyter::ZmqFront& front, session::PassedSessions& passed) {
         passed.front_fds.push_back(std::move(left.watch));
     }
     passed.fronts[kZmqName] = jupyter::write_zmq(left.values);
+}
+
+void pass_awaiting(InheritedSockets& sockets, session::PassedSessions& passed) {
+    nlohmann::json all = nlohmann::json::array();
+    for (std::size_t at = 0; at < sockets.entries().size(); ++at) {
+        for (http::AwaitingConnection& one : std::exchange(sockets.socket(at).awaiting, {})) {
+            all.push_back(
+                {{"address", sockets.entries()[at].address},
+                 {"fd", passed.front_fds.size()},
+                 {"head", std::move(one.head)},
+                 {"awaited", std::move(one.awaited)}});
+            passed.front_fds.push_back(std::move(one.fd));
+        }
+    }
+    if (!all.empty()) {
+        passed.fronts[kAwaitingName] = std::move(all);
+    }
+}
+
+Status take_awaiting(session::PassedSessions& before, InheritedSockets& sockets) {
+    if (!before.fronts.is_object() || !before.fronts.contains(kAwaitingName)) {
+        return ok();
+    }
+    try {
+        for (const nlohmann::json& one : before.fronts.at(kAwaitingName)) {
+            auto& fd = before.front_fds.at(one.at("fd").get<std::size_t>());
+            BOOST_OUTCOME_TRY(http::check_connection(fd));
+            sockets.add_awaiting(
+                one.at("address").get<std::string>(),
+                {std::move(fd),
+                 one.at("head").get<std::string>(),
+                 one.at("awaited").get<std::string>()});
+        }
+    } catch (const std::exception& failure) {
+        return Error(ErrorCode::kProtocol, std::string("passed requests: ") + failure.what());
+    }
+    return ok();
 }
 
 Result<Providers> make_providers(

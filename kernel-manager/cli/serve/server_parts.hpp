@@ -7,6 +7,7 @@
 #include "kernel-manager/cli/serve/serve_plan.hpp"
 #include "kernel-manager/cli/serve/service_setup.hpp"
 #include "kernel-manager/cli/serve/tools_setup.hpp"
+#include "kernel-manager/cli/upgrade/inherited_sockets.hpp"
 #include "kernel-manager/egress/egress_service.hpp"
 #include "kernel-manager/jupyter/zmq/zmq_front.hpp"
 #include "kernel-manager/session/passing/passed_sessions.hpp"
@@ -33,6 +34,11 @@ Result<std::unique_ptr<jupyter::ZmqFront>> make_zmq_front(
     session::PassedSessions& before);
 /// The front's sockets are closed; what another program needs is put in. Behind Fronts::pass_on().
 void pass_zmq(jupyter::ZmqFront& front, session::PassedSessions& passed);
+
+/// The connections that wait for an answer go from the sockets to what front ends know, and back.
+/// Behind Fronts::pass_on(). kProtocol for another form.
+void pass_awaiting(InheritedSockets& sockets, session::PassedSessions& passed);
+Status take_awaiting(session::PassedSessions& before, InheritedSockets& sockets);
 
 /// What sessions may use outside their sandboxes.
 struct Providers {

@@ -25,9 +25,9 @@ namespace cellkeep::cli {
 /// 1 has no sessions, 2 none in which a command runs or has left something running, 3 none to which
 /// a client is connected over ZeroMQ, 4 none with tokens for its ports, of E2B's clients, with
 /// further languages, with checkpoints or paused, 5 none with branches, with a network or with
-/// shells of SWE-ReX's clients, and no branch, and 6 none with an interpreter that is dead for
-/// good.
-inline constexpr int kHandOverFormat = 7;
+/// shells of SWE-ReX's clients, and no branch, 6 none with an interpreter that is dead for good,
+/// and 7 none in which code runs.
+inline constexpr int kHandOverFormat = 8;
 inline constexpr int kHandOverFormatFirst = 1;
 inline constexpr int kHandOverFormatOfSessions = 2;
 inline constexpr int kHandOverFormatOfCommands = 3;
@@ -39,6 +39,7 @@ inline constexpr int kHandOverFormatOfFamilies = 6;
 inline constexpr int kHandOverFormatOfShells = 6;
 inline constexpr int kHandOverFormatOfNetworks = 6;
 inline constexpr int kHandOverFormatOfTheDead = 7;
+inline constexpr int kHandOverFormatOfRuns = 8;
 inline constexpr std::size_t kHandOverBytesMax = 64U << 10U;
 /// Of the values of all sessions together. They are there several times for a moment: as the server
 /// holds them, as they are written down, and in the memfd.

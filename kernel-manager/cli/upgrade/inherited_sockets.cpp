@@ -66,6 +66,16 @@ InheritedSockets::Entry InheritedSockets::take(const std::string& address) {
     return taken;
 }
 
+void InheritedSockets::add_awaiting(
+    const std::string& address, http::AwaitingConnection connection) {
+    for (Entry& entry : entries_) {
+        if (entry.address == address) {
+            entry.socket.awaiting.push_back(std::move(connection));
+            return;
+        }
+    }
+}
+
 std::vector<http::ListenAddress> InheritedSockets::addresses_of_manager() const {
     std::vector<http::ListenAddress> addresses;
     for (const Entry& entry : entries_) {

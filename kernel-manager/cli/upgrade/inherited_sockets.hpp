@@ -35,6 +35,8 @@ class InheritedSockets {
     const std::vector<Entry>& entries() const { return entries_; }
     /// Of the entry that was added as the at-th.
     http::InheritedSocket& socket(std::size_t at) { return entries_.at(at).socket; }
+    /// A connection of that address. Without such an entry it is closed.
+    void add_awaiting(const std::string& address, http::AwaitingConnection connection);
     /// Of those that the service manager made.
     std::vector<http::ListenAddress> addresses_of_manager() const;
 

@@ -116,16 +116,16 @@ asio::awaitable<bool> Upgrade::try_once() {
         hooks_.pause(format, patience, std::move(done));
     };
     const bool drained = co_await do_in_time(std::move(step), pause_patience_);
-    std::vector<std::string> working = hooks_.at_work();
+    std::vector<std::string> working = hooks_.at_work(other->format);
     while (!stopped_ && !working.empty() && std::chrono::steady_clock::now() < deadline) {
         co_await look_again(kUpgradeRestLook);
-        working = hooks_.at_work();
+        working = hooks_.at_work(other->format);
     }
     if (stopped_) {
         co_return false;
     }
     if (!working.empty()) {
-        co_await serve_until_rest(std::move(working));
+        co_await serve_until_rest(other->format, std::move(working));
         co_return true;
     }
     if (!hooks_.in_the_way(other->format).empty()) {
@@ -176,13 +176,13 @@ asio::awaitable<bool> Upgrade::wait_for_the_way(int format) {
 
 /// Until each of what works now has been seen at rest. Others may work by then: they are short
 /// until they have shown otherwise.
-asio::awaitable<void> Upgrade::wait_for_rest() {
-    std::vector<std::string> long_ones = hooks_.at_work();
+asio::awaitable<void> Upgrade::wait_for_rest(int format) {
+    std::vector<std::string> long_ones = hooks_.at_work(format);
     const auto earliest = std::chrono::steady_clock::now() + apart_;
     apart_ = std::min(2 * apart_, kUpgradeApartMost);
     while (!stopped_ && (std::chrono::steady_clock::now() < earliest || !long_ones.empty())) {
         co_await look_again(kUpgradeLook);
-        const std::vector<std::string> working = hooks_.at_work();
+        const std::vector<std::string> working = hooks_.at_work(format);
         std::erase_if(long_ones, [&working](const std::string& name) {
             return std::find(working.begin(), working.end(), name) == working.end();
         });
@@ -194,12 +194,12 @@ asio::awaitable<void> Upgrade::wait_for_rest() {
 asio::awaitable<bool> Upgrade::part(int format) {
     Step step = hooks_.part;
     const bool gone = co_await do_in_time(std::move(step), kUpgradePartingPatience);
-    std::vector<std::string> working = hooks_.at_work();
+    std::vector<std::string> working = hooks_.at_work(format);
     if (working.empty() && !gone) {
         working.emplace_back("a client that does not close its connection");
     }
     if (!stopped_ && !working.empty()) {
-        co_await serve_until_rest(std::move(working));
+        co_await serve_until_rest(format, std::move(working));
         co_return false;
     }
     if (!stopped_ && !hooks_.in_the_way(format).empty()) {
@@ -209,10 +209,10 @@ asio::awaitable<bool> Upgrade::part(int format) {
     co_return true;
 }
 
-asio::awaitable<void> Upgrade::serve_until_rest(std::vector<std::string> working) {
+asio::awaitable<void> Upgrade::serve_until_rest(int format, std::vector<std::string> working) {
     hooks_.resume();
     hooks_.tell(News::kWaiting, working);
-    co_await wait_for_rest();
+    co_await wait_for_rest(format);
 }
 
 asio::awaitable<bool> Upgrade::do_in_time(Step step, std::chrono::milliseconds patience) {

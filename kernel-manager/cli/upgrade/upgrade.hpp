@@ -54,8 +54,8 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::function<void()> end_lost;
         /// What cannot pass in that format, by its names.
         std::function<std::vector<std::string>(int format)> in_the_way;
-        /// What could pass and does something, by its names.
-        std::function<std::vector<std::string>()> at_work;
+        /// What could pass in that format and does something that cannot, by its names.
+        std::function<std::vector<std::string>(int format)> at_work;
         /// As Listener::pause(), of all listeners, for a program that reads that format.
         std::function<void(int format, std::chrono::milliseconds, std::function<void(bool)>)> pause;
         /// Asks the clients that a pause leaves connected to come back; learns whether all have
@@ -97,8 +97,8 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     using Step = std::function<void(std::chrono::milliseconds, std::function<void(bool)>)>;
     boost::asio::awaitable<bool> do_in_time(Step step, std::chrono::milliseconds patience);
     boost::asio::awaitable<bool> part(int format);
-    boost::asio::awaitable<void> serve_until_rest(std::vector<std::string> working);
-    boost::asio::awaitable<void> wait_for_rest();
+    boost::asio::awaitable<void> serve_until_rest(int format, std::vector<std::string> working);
+    boost::asio::awaitable<void> wait_for_rest(int format);
     boost::asio::awaitable<void> look_again(std::chrono::milliseconds after);
     void refuse(const Error& why);
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace cellkeep::session {
 
@@ -44,6 +45,16 @@ class ArtifactCollector : public std::enable_shared_from_this<ArtifactCollector>
             tracker_->note_unchanged();
         }
     }
+    /// Of an execution whose code runs: as ArtifactTracker's.
+    ArtifactTracker::Passed pass_on() {
+        return tracker_ ? tracker_->pass_on() : ArtifactTracker::Passed();
+    }
+    void go_on(ArtifactTracker::Passed passed) {
+        if (tracker_) {
+            tracker_->go_on(std::move(passed));
+        }
+    }
+    std::size_t passed_bytes() const { return tracker_ ? tracker_->passed_bytes() : 0; }
     /// It has ended: `done` is called once, at once if there is nothing to read, otherwise within
     /// limits::kArtifactTimeMax and kArtifactSlack or when close() is called. Not while busy().
     /// Without digests if the work thread does not answer; while it still has not, nothing new is

@@ -74,6 +74,34 @@ ArtifactTracker::Changes ArtifactTracker::take() {
     return changes;
 }
 
+std::size_t ArtifactTracker::passed_bytes() const {
+    return listing_.size() > kPassedListingMax
+               ? 0
+               : listing_bytes_ + listing_.size() * sizeof(FileState);
+}
+
+ArtifactTracker::Passed ArtifactTracker::pass_on() {
+    Passed passed;
+    passed.begun_at = begun_at_;
+    if (started_ && listing_.size() <= kPassedListingMax) {
+        passed.listing = std::move(listing_);
+        passed.complete = listing_complete_;
+    }
+    return passed;
+}
+
+void ArtifactTracker::go_on(Passed passed) {
+    started_ = true;
+    unchanged_ = false;
+    begun_at_ = passed.begun_at;
+    listing_ = std::move(passed.listing);
+    listing_complete_ = passed.complete;
+    listing_bytes_ = 0;
+    for (const auto& [path, state] : listing_) {
+        listing_bytes_ += path.size();
+    }
+}
+
 void ArtifactTracker::update(Changes& changes) {
     WorkspaceWatch::Notes notes;
     if (watch_.has_value()) {

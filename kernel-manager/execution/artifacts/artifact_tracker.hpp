@@ -29,6 +29,9 @@ inline constexpr std::string_view kPackagesDirectory = ".cellkeep-packages";
 /// Files that the listing remembers, and the bytes of their paths.
 inline constexpr std::size_t kListedFilesMax = 20'000;
 inline constexpr std::size_t kListedPathBytesMax = 4ULL << 20U;
+/// Files whose states pass to another program. Of an execution with more, the answer then says that
+/// there may be more artifacts.
+inline constexpr std::size_t kPassedListingMax = 4096;
 /// Names that are looked at one by one; more, and looking at everything is cheaper.
 inline constexpr std::size_t kFollowedNamesMax = 2048;
 /// After a look at everything that took more processor time than this, there is none for kLookRest
@@ -64,6 +67,19 @@ class ArtifactTracker {
     };
     /// Plain files that are there and were made or changed since begin().
     Changes take();
+
+    /// For another program in this process, and from one: what was known when the execution began.
+    /// A program that goes on looks at everything once. Of a file that was rewritten with the same
+    /// size in the very tick in which it was looked at before, only a watch would have told.
+    struct Passed {
+        std::map<std::string, sandbox::FileState> listing;
+        bool complete = false;  // the listing, which is empty if it is too long to pass
+        std::int64_t begun_at = 0;
+    };
+    Passed pass_on();
+    void go_on(Passed passed);
+    /// About what pass_on() passes.
+    std::size_t passed_bytes() const;
 
     bool watching() const { return watch_.has_value(); }
     /// Has something to be read if a file has changed since begin(). -1: only take() tells.

@@ -52,14 +52,17 @@ Connection::Connection(
     std::shared_ptr<ByteStream> stream,
     const Application& application,
     std::shared_ptr<ConnectionRegistry> registry,
-    ConnectionAdmission admission)
+    ConnectionAdmission admission,
+    AwaitingConnection passed)
     : application_(application),
       registry_(std::move(registry)),
       admission_(admission),
       wire_(std::make_shared<Wire>(std::move(stream), registry_->limits())),
       reader_(std::make_shared<RequestReader>(wire_)),
       sender_(std::make_unique<ResponseSender>(wire_)),
-      rest_(wire_->stream->get_executor()) {
+      rest_(wire_->stream->get_executor()),
+      awaited_(std::move(passed.awaited)) {
+    reader_->preload(passed.head);
     registry_->open().insert(this);
 }
 
@@ -106,6 +109,7 @@ void Connection::finish() {
         abort();
     } else if (watch_) {
         watch_->announce_closing();
+        watch_->hold(false);
     }
 }
 
@@ -165,6 +169,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     if (route != nullptr) {
         request.client = watch_.get();
         response = co_await answer(*route, request);
+        if (watch_->is_passed()) {
+            co_return Next::kClose;  // another program answers it
+        }
     }
     if (std::holds_alternative<WebSocketUpgrade>(response.body)) {
         co_return co_await serve_websocket(request, std::move(response));
@@ -193,6 +200,9 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     co_await watch_->end();
     how.at_once = reader_->bytes_ahead() == 0;
     const bool sent = co_await sender_->send(response, how, *watch_);
+    if (watch_->is_passed()) {
+        co_return Next::kClose;
+    }
     record(request, response);
     served_ = true;
     if (!sent) {
@@ -227,6 +237,7 @@ asio::awaitable<Connection::Next> Connection::refuse_head(HeadFailure failure) {
 Request Connection::take_request(Response& refusal, const Route*& route) {
     Request request = reader_->make_request();
     request.same_user_peer = wire_->stream->same_user_peer();
+    request.awaited = std::exchange(awaited_, {});
     Application::Admission admission = application_.admit(request, reader_->target());
     const HttpVersion version = reader_->version();
     HandshakeView handshake = inspect_handshake(request, version);

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,11 +48,15 @@ class ConnectionRegistry {
     bool stopping() const { return stopping_; }
     void set_stopping() { stopping_ = true; }
     /// In a pause no connection without TLS reads a request (Listener::pause).
-    bool rests() const { return pause_ == InPause::kRest; }
+    bool rests() const { return pause_ == InPause::kRest || awaits(); }
+    /// And so do those that wait for what another program can answer.
+    bool awaits() const { return pause_ == InPause::kAwait; }
     void begin_pause(InPause waiting) { pause_ = waiting; }
     void end_pause() { pause_.reset(); }
     ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
+    /// Listener::stuck().
+    std::size_t stuck() const;
     /// Those that rest; first those for which a request waits in the socket.
     std::vector<Connection*> resting() const;
 
@@ -81,7 +86,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
         std::shared_ptr<ByteStream> stream,
         const Application& application,
         std::shared_ptr<ConnectionRegistry> registry,
-        ConnectionAdmission admission);
+        ConnectionAdmission admission,
+        AwaitingConnection passed = {});
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     ~Connection();
@@ -100,13 +106,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// that is not closed kPausedClosePatience after finish() is cut. What the client alone draws
     /// out ends after kPausedStepPatience.
     void come_to_rest(std::chrono::steady_clock::time_point now);
-    bool is_resting() const { return resting_; }
+    bool is_resting() const { return resting_ || (registry_->awaits() && can_pass_awaiting()); }
+    /// Its request waits for what another program in this process could answer.
+    bool is_awaiting() const;
+    /// And the connection can pass with it.
+    bool can_pass_awaiting() const;
     bool has_input() const { return wire_->stream->has_input(); }
     /// The pause is over.
     void go_on();
-    /// The socket of a connection that rests, for another program; here it has ended. Its client
-    /// notices nothing.
-    UniqueFd pass_on();
+    /// The socket of a connection that rests, for another program, with the request that it waits
+    /// for; here it has ended. Its client notices nothing.
+    AwaitingConnection pass_on();
     /// It is a WebSocket that Listener::pause() leaves open.
     bool outlasts_pause() const { return websocket_ && outlasts_pause_; }
     /// Closes it now.
@@ -159,6 +169,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool tunnel_ = false;  // the connection is one
     bool served_ = false;  // a request
     bool outlasts_pause_ = false;
+    std::string awaited_;  // of the first request, which another program has received
 };
 
 }  // namespace cellkeep::http

@@ -69,12 +69,43 @@ void Connection::finish_after_input() {
 
 void Connection::go_on() {
     rest_.cancel();
+    if (watch_) {
+        watch_->hold(false);
+    }
 }
 
-UniqueFd Connection::pass_on() {
+bool Connection::is_awaiting() const {
+    return watch_ && !watch_->awaited().empty();
+}
+
+bool Connection::can_pass_awaiting() const {
+    return is_awaiting() && !watch_->is_writing() && !finishing_ && !wire_->stream->has_tls() &&
+           reader_->done() && reader_->bytes_ahead() == 0 &&
+           reader_->write_head().size() <= kAwaitingHeadBytesMax;
+}
+
+AwaitingConnection Connection::pass_on() {
+    AwaitingConnection passed;
+    if (is_awaiting()) {
+        passed.head = reader_->write_head();
+        passed.awaited = watch_->awaited();
+        watch_->pass_on();
+    }
     finishing_ = true;
     rest_.cancel();
-    return wire_->stream->release();
+    passed.fd = wire_->stream->release();
+    return passed;
+}
+
+std::size_t ConnectionRegistry::stuck() const {
+    std::size_t passing = 0;
+    std::size_t stuck = 0;
+    for (const Connection* connection : open_) {
+        const bool passes = connection->can_pass_awaiting();
+        passing += passes ? 1U : 0U;
+        stuck += connection->is_awaiting() && !passes ? 1U : 0U;
+    }
+    return stuck + passing - std::min(passing, kAwaitingConnectionsMax);
 }
 
 std::vector<Connection*> ConnectionRegistry::resting() const {
@@ -110,6 +141,7 @@ void Connection::come_to_rest(Clock::time_point now) {
             wire_->stream->cancel();
         } else if (!resting_ && watch_) {
             watch_->announce_closing();
+            watch_->hold(registry_->awaits());
         }
         return;
     }

@@ -47,6 +47,27 @@ asio::awaitable<void> PeerWatch::run() {
     ended_.cancel();
 }
 
+void PeerWatch::await(std::string what, std::function<void()> changed) {
+    awaited_ = std::move(what);
+    on_changed_ = std::move(changed);
+}
+
+void PeerWatch::hold(bool held) {
+    if (std::exchange(held_, held) != held && on_changed_) {
+        on_changed_();
+    }
+}
+
+void PeerWatch::pass_on() {
+    passed_ = true;
+    stopping_ = true;  // a read that ends now says nothing of the client
+    on_gone_ = nullptr;
+    awaited_.clear();
+    if (const auto changed = std::exchange(on_changed_, nullptr)) {
+        changed();
+    }
+}
+
 void PeerWatch::announce_closing() {
     if (!std::exchange(closing_, true) && on_closing_) {
         on_closing_();
@@ -56,6 +77,7 @@ void PeerWatch::announce_closing() {
 asio::awaitable<void> PeerWatch::end() {
     on_gone_ = nullptr;
     on_closing_ = nullptr;
+    await({}, nullptr);
     stopping_ = true;
     while (running_) {
         wire_->stream->cancel();

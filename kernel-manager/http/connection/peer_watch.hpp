@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace cellkeep::http {
@@ -26,6 +27,18 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     /// handler's.
     void watch(std::function<void()> gone) override;
     bool gone() const override { return gone_; }
+    void await(std::string what, std::function<void()> changed) override;
+    bool is_passed() const override { return passed_; }
+    bool is_held() const override { return held_; }
+    /// What the answer waits for; empty: something that cannot pass.
+    const std::string& awaited() const { return awaited_; }
+    /// A part of the answer is being written.
+    void set_writing(bool writing) { writing_ = writing; }
+    bool is_writing() const { return writing_; }
+    /// In a pause after which another program may give the answer.
+    void hold(bool held);
+    /// Another program gives the answer: nobody learns of the client any more.
+    void pass_on();
     /// Tells the writer of the body that the connection is to close soon.
     void announce_closing();
     bool is_closing() const { return closing_; }
@@ -40,11 +53,16 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     std::shared_ptr<RequestReader> reader_;
     std::function<void()> on_gone_;
     std::function<void()> on_closing_;
+    std::string awaited_;
+    std::function<void()> on_changed_;
     boost::asio::steady_timer ended_;  // never expires; cancelled when the read has ended
     bool running_ = false;
     bool stopping_ = false;
     bool gone_ = false;
     bool closing_ = false;
+    bool passed_ = false;
+    bool held_ = false;
+    bool writing_ = false;
 };
 
 }  // namespace cellkeep::http

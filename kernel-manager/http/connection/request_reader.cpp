@@ -96,6 +96,29 @@ asio::awaitable<std::optional<HeadFailure>> RequestReader::read_head() {
     co_return failure;
 }
 
+void RequestReader::preload(std::string_view head) {
+    const std::size_t copied =
+        asio::buffer_copy(buffer_.prepare(head.size()), asio::buffer(head.data(), head.size()));
+    buffer_.commit(copied);
+}
+
+std::string RequestReader::write_head() const {
+    const auto& request = parser_->get();
+    std::string head(request.method_string());
+    head.append(" ").append(request.target());
+    head.append(version() == HttpVersion::k11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
+    for (const auto& field : request) {
+        const std::string_view name = field.name_string();
+        const bool is_of_body = equals_ignoring_case(name, "Content-Length") ||
+                                equals_ignoring_case(name, "Transfer-Encoding") ||
+                                equals_ignoring_case(name, "Expect");
+        if (!is_of_body) {
+            head.append(name).append(": ").append(field.value()).append("\r\n");
+        }
+    }
+    return head + "\r\n";
+}
+
 Request RequestReader::make_request() const {
     Request request;
     request.method = std::string(parser_->get().method_string());

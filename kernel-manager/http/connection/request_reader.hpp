@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,7 +49,12 @@ class RequestReader {
     /// is there; a failure of status 0 is a client that has gone.
     boost::asio::awaitable<std::optional<HeadFailure>> read_head();
 
+    /// A request without a body that was received by another program: as if its head had come.
+    void preload(std::string_view head);
+
     // --- of the request whose head was read
+    /// The head as another reader gets it, without what says that a body follows.
+    std::string write_head() const;
     /// Method and headers.
     Request make_request() const;
     std::string_view target() const { return parser_->get().target(); }

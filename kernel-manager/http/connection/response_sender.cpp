@@ -48,7 +48,20 @@ class ResponseSender::Writer : public BodyWriter {
     void watch_closing(std::function<void()> closing) override {
         peer_.watch_closing(std::move(closing));
     }
+    void await(std::string what, std::function<void()> changed) override {
+        peer_.await(std::move(what), std::move(changed));
+    }
+    bool is_passed() const override { return peer_.is_passed(); }
+    bool is_held() const override { return peer_.is_held(); }
     asio::awaitable<Status> write(std::string_view bytes) override {
+        peer_.set_writing(true);
+        Status written = co_await write_pieces(bytes);
+        peer_.set_writing(false);
+        co_return written;
+    }
+
+ private:
+    asio::awaitable<Status> write_pieces(std::string_view bytes) {
         while (!bytes.empty()) {
             const std::string_view piece = bytes.substr(0, kReadBytes);
             if (failed_ || gone()) {
@@ -65,8 +78,6 @@ class ResponseSender::Writer : public BodyWriter {
         }
         co_return ok();
     }
-
- private:
     Error write_failure() const {
         if (sender_.wire_->deadline.expired()) {
             return {ErrorCode::kTimeout, "The client takes nothing."};
@@ -90,6 +101,9 @@ asio::awaitable<bool> ResponseSender::send(Response& response, Sending how, Peer
     Framing framing = Framing::kLength;
     if (stream != nullptr && !stream->length) {
         framing = how.version == HttpVersion::k11 ? Framing::kChunked : Framing::kUntilClose;
+    }
+    if (stream != nullptr && stream->goes_on) {
+        co_return co_await send_stream(*stream, framing, peer);
     }
     const std::string head =
         serialize_head(response, how.keep_alive ? After::kKeepAlive : After::kClose, framing);
@@ -187,7 +201,7 @@ asio::awaitable<bool> ResponseSender::send_stream(
         // The head is sent: only a body that is cut off can show it.
         done = Error(ErrorCode::kSystem, failure.what());
     }
-    const bool gone = writer.gone();
+    const bool gone = writer.gone() || writer.is_passed();
     co_await peer.end();
     if (done.has_error() || gone) {
         co_return false;

@@ -44,7 +44,10 @@ struct Request {
     std::string method;  // upper case as sent; HEAD is served by the GET route
     Target target;
     Headers headers;
-    std::string body;               // whole, unless the route streams
+    std::string body;  // whole, unless the route streams
+    /// What the handler of another program in this process waited for when it passed the request on
+    /// (ClientWatch::await); it has read the body. Empty: the request is new.
+    std::string awaited;
     BodyStream* stream = nullptr;   // only if the route streams
     ClientWatch* client = nullptr;  // null: that the client goes is not seen
     /// Reads long bodies and messages (text_reading.hpp); there as long as the server. Null: they

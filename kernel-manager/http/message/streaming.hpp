@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace cellkeep::http {
@@ -30,6 +31,16 @@ class ClientWatch {
     /// more than that its end is not seen.
     virtual void watch(std::function<void()> gone) = 0;
     virtual bool gone() const = 0;
+
+    /// From now on the answer waits for one thing alone, and another program in this process could
+    /// give it, or what is still to come of its body, told `what` (Request::awaited). `changed` is
+    /// called when is_passed() or is_held() changes; it may only take note. An empty text: no more.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): who overrides it keeps them.
+    virtual void await(std::string /*what*/, std::function<void()> /*changed*/) {}
+    /// The other program gives it: the handler ends, and what it answers goes nowhere.
+    virtual bool is_passed() const { return false; }
+    /// The other program is about to: what awaits writes nothing, so that it can pass.
+    virtual bool is_held() const { return false; }
 };
 
 /// Where a StreamBody goes.
@@ -64,6 +75,8 @@ struct StreamBody {
     std::function<boost::asio::awaitable<Status>(BodyWriter&)> run;
     /// Said in the head instead of chunks: run writes exactly so many bytes, or fails.
     std::optional<std::uint64_t> length = std::nullopt;
+    /// Another program in this process has sent the head and what came before.
+    bool goes_on = false;
 };
 
 }  // namespace cellkeep::http

@@ -23,20 +23,25 @@ struct PassedAnswer {
     std::size_t event_bytes_max = 0;
 };
 
-/// The newest answers, in their order; the very newest always.
+/// The newest answers, in their order; the very newest always, and what runs.
 std::deque<PassedAnswer> choose_answers(const SessionExecutions& executions) {
     auto newest_first = executions.list();
     std::reverse(newest_first.begin(), newest_first.end());
     std::size_t answer_bytes = 0;
     std::size_t event_bytes = kPassedEventsBytesMax;
+    bool is_full = false;
+    std::size_t answers = 0;
     std::deque<PassedAnswer> chosen;
     for (const auto& one : newest_first) {
-        if (one->result() == nullptr) {
-            continue;  // it runs, and passes when it has ended
-        }
-        answer_bytes += one->result()->retained_bytes;
-        if (!chosen.empty() && answer_bytes > kPassedAnswersBytesMax) {
-            break;
+        if (one->result() != nullptr) {
+            answer_bytes += one->result()->retained_bytes;
+            is_full = is_full || (answers > 0 && answer_bytes > kPassedAnswersBytesMax);
+            if (is_full) {
+                continue;
+            }
+            ++answers;
+        } else if (!one->can_pass()) {
+            continue;  // of what is counted before all is at rest
         }
         chosen.push_front({one, event_bytes});
         event_bytes -= std::min(event_bytes, one->events().bytes());
@@ -52,7 +57,10 @@ std::size_t bytes_of_executions(const SessionExecutions& executions) {
         bytes += kPassedKeyBesidesBytes + key.key.size() + key.id.size() + key.digest.size();
     }
     for (const PassedAnswer& one : choose_answers(executions)) {
-        bytes += kPassedBesidesBytes + one.execution->result()->retained_bytes;
+        bytes += kPassedBesidesBytes;
+        if (one.execution->result()) {
+            bytes += one.execution->result()->retained_bytes;
+        }
         for (const auto& event : one.execution->events().newest(one.event_bytes_max)) {
             bytes += event->data.size();
         }
@@ -61,9 +69,9 @@ std::size_t bytes_of_executions(const SessionExecutions& executions) {
 }
 
 json write_executions(const SessionExecutions& executions) {
-    json finished = json::array();
+    json passed = json::array();
     for (const PassedAnswer& one : choose_answers(executions)) {
-        finished.push_back(write_execution(*one.execution, one.event_bytes_max));
+        passed.push_back(write_execution(*one.execution, one.event_bytes_max));
     }
     json keys = json::array();
     for (const ExecutionBook::PassedKey& key : executions.keys()) {
@@ -71,14 +79,16 @@ json write_executions(const SessionExecutions& executions) {
     }
     return {
         {"accepted", executions.count()},
-        {"finished", std::move(finished)},
+        // The name is of programs to which only finished ones pass.
+        {"finished", std::move(passed)},
         {"keys", std::move(keys)}};
 }
 
 void read_executions(const json& text, boost::asio::io_context& io, SessionExecutions& executions) {
-    std::vector<std::shared_ptr<Execution>> finished;
+    std::vector<std::shared_ptr<Execution>> passed;
     for (const json& one : text.at("finished")) {
-        finished.push_back(read_execution(io, one));
+        passed.push_back(read_execution(
+            io, one, [&](const std::string& id) { return executions.tools_of(id); }));
     }
     std::vector<ExecutionBook::PassedKey> keys;
     for (const json& key : text.at("keys")) {
@@ -87,7 +97,7 @@ void read_executions(const json& text, boost::asio::io_context& io, SessionExecu
              key.at("id").get<std::string>(),
              key.at("digest").get<std::string>()});
     }
-    executions.go_on(text.at("accepted").get<std::uint64_t>(), finished, std::move(keys));
+    executions.go_on(text.at("accepted").get<std::uint64_t>(), passed, std::move(keys));
 }
 
 }  // namespace cellkeep::session

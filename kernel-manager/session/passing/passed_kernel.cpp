@@ -50,10 +50,15 @@ json write_kernel(const PassedKernel& kernel) {
         {"oom_kills", kernel.process.oom_kills},
         {"claimed_end", claimed ? json(to_ticks(*claimed)) : json()},
         {"text_parent", kernel.text_parent},
-        {"begun", kernel.begun}};
+        {"begun", kernel.begun},
+        {"run", kernel.run ? write_run(*kernel.run) : json()},
+        {"shown", kernel.shown ? json(std::string(kernel.shown->frame())) : json()}};
 }
 
-PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
+PassedKernel read_kernel(
+    const json& text,
+    PassedInterpreter interpreter,
+    const std::function<std::shared_ptr<Execution>(const std::string& id)>& find) {
     PassedKernel kernel;
     kernel.process.death = read_death(text);
     if (kernel.process.death.has_value() == static_cast<bool>(interpreter.pidfd)) {
@@ -77,6 +82,16 @@ PassedKernel read_kernel(const json& text, PassedInterpreter interpreter) {
     }
     kernel.text_parent = text.at("text_parent").get<std::string>();
     kernel.begun = text.at("begun").get<std::uint64_t>();
+    // A program of an older format writes none of both.
+    if (const json run = text.value("run", json()); !run.is_null()) {
+        kernel.run = read_run(run, find);
+    }
+    if (const json shown = text.value("shown", json()); !shown.is_null()) {
+        auto message = protocol::Message::from_frame(shown.get<std::string>());
+        if (message.has_value()) {
+            kernel.shown = std::move(message).value();
+        }
+    }
     return kernel;
 }
 

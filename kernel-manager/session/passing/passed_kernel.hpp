@@ -6,13 +6,22 @@
 #pragma once
 
 #include "kernel-manager/kernel/interpreter.hpp"
+#include "kernel-manager/session/passing/passed_run.hpp"
 #include "kernel-manager/session/supervised_kernel.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+#include <memory>
+#include <string>
+
 namespace cellkeep::session {
 
 nlohmann::json write_kernel(const PassedKernel& kernel);
-PassedKernel read_kernel(const nlohmann::json& text, PassedInterpreter interpreter);
+/// find: as in read_run().
+PassedKernel read_kernel(
+    const nlohmann::json& text,
+    PassedInterpreter interpreter,
+    const std::function<std::shared_ptr<Execution>(const std::string& id)>& find);
 
 }  // namespace cellkeep::session

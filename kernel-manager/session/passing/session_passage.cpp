@@ -87,6 +87,14 @@ std::vector<SupervisedKernel*> further_of(const SessionKernels& kernels) {
     return further;
 }
 
+std::size_t bytes_of_kernels(const SessionKernels& kernels) {
+    std::size_t bytes = 0;
+    for (const SupervisedKernel* kernel : kernels.all()) {
+        bytes += kPassedBesidesBytes + kernel->passed_bytes();
+    }
+    return bytes;
+}
+
 json write_further(const SessionKernels& kernels, std::vector<PassedInterpreter>& ends) {
     json further = json::array();
     for (SupervisedKernel* kernel : further_of(kernels)) {
@@ -98,9 +106,28 @@ json write_further(const SessionKernels& kernels, std::vector<PassedInterpreter>
     return further;
 }
 
+Status go_on_with(
+    SupervisedKernel& kernel,
+    const json& text,
+    PassedInterpreter interpreter,
+    const SessionExecutions& executions) {
+    PassedKernel passed =
+        read_kernel(text, std::move(interpreter), [&executions](const std::string& id) {
+            return executions.find(id);
+        });
+    std::optional<ExecutionRecorder> recorder;
+    if (passed.run) {
+        recorder.emplace(executions.make_recorder(passed.run->execution->id(), {}));
+    }
+    return kernel.go_on(std::move(passed), std::move(recorder));
+}
+
 /// A program of an older format writes none.
 Status read_further(
-    const json& state, std::vector<PassedInterpreter> ends, SessionKernels& kernels) {
+    const json& state,
+    std::vector<PassedInterpreter> ends,
+    SessionKernels& kernels,
+    const SessionExecutions& executions) {
     const json further = state.contains("further") ? state.at("further") : json::array();
     if (further.size() != ends.size()) {
         return Error(ErrorCode::kProtocol, "passed session: a kernel without its place");
@@ -109,7 +136,7 @@ Status read_further(
         const json& one = further.at(i);
         BOOST_OUTCOME_TRY(
             SupervisedKernel * kernel, kernels.open_again(one.at("language").get<std::string>()));
-        BOOST_OUTCOME_TRY(kernel->go_on(read_kernel(one.at("kernel"), std::move(ends[i]))));
+        BOOST_OUTCOME_TRY(go_on_with(*kernel, one.at("kernel"), std::move(ends[i]), executions));
     }
     return ok();
 }
@@ -182,18 +209,19 @@ std::optional<std::string> SessionPassage::find_newer_part() const {
                                              : std::nullopt;
 }
 
-std::optional<std::string> SessionPassage::find_work() const {
-    if (parts_.kernels.are_busy()) {
+std::optional<std::string> SessionPassage::find_work(bool runs_pass) const {
+    const bool can_pass = parts_.kernels.can_pass(runs_pass);
+    if (parts_.kernels.are_busy() && !can_pass) {
         return "code runs or waits";
     }
     if (parts_.setup.proxy && !parts_.setup.proxy->is_at_rest()) {
         return "a request goes through its proxy";
     }
-    const bool rests = !parts_.closed && !parts_.setup.spare && parts_.kernels.can_pass() &&
-                       !parts_.starter.is_starting() && parts_.watch.is_at_rest() &&
-                       !parts_.auto_checkpoints.is_due() && parts_.checkpoints.is_at_rest() &&
-                       parts_.starter.are_sleepers_at_rest() && parts_.account.runs() == 0 &&
-                       parts_.ports.awaited() == 0;
+    const bool rests =
+        !parts_.closed && !parts_.setup.spare && can_pass && !parts_.starter.is_starting() &&
+        parts_.watch.is_at_rest() && !parts_.auto_checkpoints.is_due() &&
+        parts_.checkpoints.is_at_rest() && parts_.starter.are_sleepers_at_rest() &&
+        parts_.account.runs() == parts_.kernels.running() && parts_.ports.awaited() == 0;
     return rests ? std::nullopt : std::optional<std::string>("it is at work");
 }
 
@@ -237,8 +265,7 @@ std::size_t SessionPassage::passed_bytes(SharedParts& shared) const {
     const OutputJournal& journal = parts_.output.journal();
     return kPassedBesidesBytes + json::to_cbor(write_options(parts_.setup.options)).size() +
            json::to_cbor(write_spec(parts_.setup.spec, shared)).size() +
-           parts_.kernels.all().size() * kPassedBesidesBytes +
-           std::min(journal.bytes(), kPassedOutputBytesMax) +
+           bytes_of_kernels(parts_.kernels) + std::min(journal.bytes(), kPassedOutputBytesMax) +
            bytes_of_executions(parts_.executions) + parts_.commands.passed_bytes() +
            bytes_of_checkpoints(parts_.checkpoints) + bytes_of_network(parts_.setup);
 }
@@ -313,9 +340,13 @@ Status SessionPassage::go_on(PassedSession passed) {
         }
         parts_.saved_texts.go_on(std::move(saved));
         BOOST_OUTCOME_TRY(parts_.watch.begin(parts_.sandbox.event_fd()));
-        BOOST_OUTCOME_TRY(parts_.kernels.main().go_on(
-            read_kernel(state.at("kernel"), std::move(passed.interpreter))));
-        BOOST_OUTCOME_TRY(read_further(state, std::move(passed.further), parts_.kernels));
+        BOOST_OUTCOME_TRY(go_on_with(
+            parts_.kernels.main(),
+            state.at("kernel"),
+            std::move(passed.interpreter),
+            parts_.executions));
+        BOOST_OUTCOME_TRY(
+            read_further(state, std::move(passed.further), parts_.kernels, parts_.executions));
         if (state.contains("checkpoints")) {  // a program of an older format writes none
             BOOST_OUTCOME_TRY(
                 PassedCheckpoints checkpoints,

@@ -65,7 +65,7 @@ class SessionPassage {
     /// ManagedSession's.
     std::optional<std::string> find_obstacle() const;
     std::optional<std::string> find_newer_part() const;
-    std::optional<std::string> find_work() const;
+    std::optional<std::string> find_work(bool runs_pass) const;
     Result<std::uint32_t> ask_for_death_signal(bool wanted);
     Status wait_for_death_signal(std::uint32_t asked, std::chrono::milliseconds patience);
     std::size_t passed_bytes(SharedParts& shared) const;

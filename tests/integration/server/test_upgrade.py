@@ -15,7 +15,7 @@ import requests
 from channels_client import ChannelsClient
 from harness import LEAN, TOKEN, Server, binary, wait_for, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, links_of, news, words_of
+from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, kinds_of, links_of, news, words_of
 
 pytestmark = pytest.mark.both_modes
 
@@ -108,7 +108,8 @@ def test_a_run_that_takes_too_long_is_named_keeps_its_stream_and_is_waited_for(
     session = server.create()
     events = session.events(
         "import os, time\nprint('before', flush=True)\n"
-        "while not os.path.exists('go'):\n    time.sleep(0.01)\nprint('behind')"
+        "while not os.path.exists('go'):\n    time.sleep(0.01)\nprint('behind')",
+        tools=[TOOL],
     )
     assert wait_for(events, "stdout")["text"] == "before\n"
     asked = Asked(server)

@@ -12,7 +12,7 @@ from branches import DEPTH_MAX, ask_merge, branch, create, items, merge
 from checkpoints import checkpoint, differences, listed, roll_back, run
 from harness import LEAN, Server, Session, cgroups_of, wait_until
 from modes import ModeServer, has
-from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, news
+from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -237,7 +237,8 @@ def test_all_of_a_family_are_waited_for_and_pass_together(server: Server) -> Non
     parent = create(server)
     put(parent, "parent")
     other = branch(parent)
-    events = other.events("import os, time\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)")
+    waits = "import os, time\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)"
+    events = other.events(waits, tools=[TOOL])
     next(event for event in events if event["type"] == "started")
     started = server.record["started_at"]
     asked = Asked(server)
@@ -249,6 +250,17 @@ def test_all_of_a_family_are_waited_for_and_pass_together(server: Server) -> Non
     assert list(events)[-1]["type"] == "finished"
     asked.wait_until_served()
     assert is_as_put(parent, "parent") and is_as_put(other, "parent")
+    # What runs without its caller's tools goes on.
+    assert server.request("DELETE", other.path + "/files/go").ok
+    events = other.events(f"open('/workspace/begun', 'w').close()\n{waits}")
+    next(event for event in events if event["type"] == "started")
+    wait_until(
+        lambda: server.get(other.path + "/files/begun").ok, SECONDS_MAX, "the code has begun"
+    )
+    upgrade(server)
+    assert is_as_put(parent, "parent")
+    assert server.request("PUT", other.path + "/files/go", data=b"").ok
+    assert list(events)[-1]["execution"]["status"] == "ok"
     for session in (other, parent):
         assert session.delete() == 204
 

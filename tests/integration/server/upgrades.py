@@ -20,6 +20,8 @@ from harness import Server, Session, binary, wait_until
 from modes import open_folder
 
 SECONDS_MAX = 60
+# An execution to which its caller lends one does not pass while it runs.
+TOOL = {"name": "ask", "description": "asks", "input_schema": {"type": "object"}}
 # A server at rest: nothing is made in advance.
 BARE = ("--prespawn-count", "0", "--no-zygotes")
 

@@ -67,7 +67,8 @@ struct UpgradedServer {
                     return in_the_way;
                 },
             .at_work =
-                [this] {
+                [this](int format) {
+                    CHECK((answer.has_error() || format == answer.value().format));
                     on_look();
                     return at_work;
                 },

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 namespace cellkeep::session {
 namespace {
@@ -52,6 +53,37 @@ TEST_CASE("created and changed files are distinguished from those that were ther
     tracker->begin();
     files.write("e/f/second", "x");
     CHECK(names(tracker->take()) == Changes{{"e/f/second", "created"}});
+}
+
+TEST_CASE("what an execution changes is known in another program", "[artifacts][passing]") {
+    const auto watching = GENERATE(Watching::kIfPossible, Watching::kNever);
+    const TemporaryWorkspace files;
+    files.write("old", "1");
+    files.write("older", "1");
+    const auto left = make_tracker(files, watching);
+    left->begin();
+    files.write("before", "1");
+    CHECK(left->passed_bytes() > 0);
+    ArtifactTracker::Passed passed = left->pass_on();
+    CHECK(passed.complete);
+    const auto next = make_tracker(files, watching);
+    SECTION("with the listing") {
+        next->go_on(std::move(passed));
+        files.write("old", "22");
+        files.write("d/after", "1");
+        const auto changes = next->take();
+        CHECK(
+            names(changes) ==
+            Changes{{"before", "created"}, {"d/after", "created"}, {"old", "modified"}});
+        CHECK(changes.complete);
+    }
+    SECTION("without one it may be more") {
+        next->go_on({{}, false, passed.begun_at});
+        CHECK_FALSE(next->take().complete);
+    }
+    next->begin();
+    files.write("next", "1");
+    CHECK(names(next->take()) == Changes{{"next", "created"}});
 }
 
 TEST_CASE("a change between two executions belongs to neither", "[artifacts]") {

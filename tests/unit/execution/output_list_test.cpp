@@ -31,6 +31,30 @@ std::string shown(const json& output) {
 
 }  // namespace
 
+TEST_CASE("updates find their displays in another program", "[session][outputs][passing]") {
+    OutputList left(1000);
+    CHECK(left.add_display(picture("a"), "one", 10));
+    CHECK(left.add_display(picture("b"), "two", 10));
+    CHECK(left.add_display(picture("c"), "one", 10));
+    left.update_display("one", picture("new"), 20);
+    CHECK(left.add_display(picture("d"), "one", 10));
+    left.add_stream("stdout", "x", 1);
+    const std::uint64_t retained = left.retained_bytes();
+    OutputList next(1000);
+    REQUIRE(next.go_on(left.pass_on()).has_value());
+    CHECK(left.size() == 0);
+    CHECK(next.retained_bytes() == retained);
+    next.update_display("one", picture("newer"), 10);
+    next.add_stream("stdout", "y", 1);
+    const json all = listed(next);
+    REQUIRE(all.size() == 5);
+    for (const std::size_t place : {0U, 2U, 3U}) {
+        CHECK(shown(all[place]) == "newer");
+    }
+    CHECK(shown(all[1]) == "b");
+    CHECK(all[4]["text"] == "xy");
+}
+
 TEST_CASE("an update changes every display of its id and no other", "[session][outputs]") {
     OutputList list(1000);
     CHECK(list.add_display(picture("a"), "one", 10));

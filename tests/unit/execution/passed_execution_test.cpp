@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/execution/passing/passed_execution.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +20,10 @@ namespace {
 /// As it comes out of the other program.
 json through_cbor(const json& value) {
     return json::from_cbor(json::to_cbor(value));
+}
+
+std::shared_ptr<Execution> read(boost::asio::io_context& io, const json& text) {
+    return read_execution(io, text, [](const std::string&) { return OperatorAccess(); });
 }
 
 ExecutionResult full_result() {
@@ -67,7 +74,7 @@ TEST_CASE("a finished execution is the same one in another program", "[session][
     before.add_event("stdout", protocol::TextPieces(R"({"text":"a"})"));
     before.finish(full_result());
     const json written = write_execution(before, 1000);
-    const auto after = read_execution(io, through_cbor(written));
+    const auto after = read(io, through_cbor(written));
     CHECK(write_execution(*after, 1000) == written);
     CHECK(after->phase() == ExecutionPhase::kFinished);
     CHECK(after->created_at() == before.created_at());
@@ -85,13 +92,73 @@ TEST_CASE("a finished execution is the same one in another program", "[session][
     CHECK(result.restored->undone == std::vector<std::string>{"exe_0"});
 }
 
+TEST_CASE("an execution whose code runs is the same one in another program", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution::Order order;
+    order.id = "exe_1";
+    order.session_id = "ses_1";
+    order.passes = true;
+    Execution before(io, order);
+    CHECK_FALSE(before.can_pass());  // it waits
+    before.mark_started();
+    before.add_event("stdout", protocol::TextPieces(R"({"text":"a"})"));
+    REQUIRE(before.can_pass());
+    const json written = write_execution(before, 1000);
+    std::string asked;
+    const auto after = read_execution(io, through_cbor(written), [&asked](const std::string& id) {
+        asked = id;
+        return OperatorAccess();
+    });
+    CHECK(asked == "exe_1");
+    CHECK(write_execution(*after, 1000) == written);
+    CHECK(after->phase() == ExecutionPhase::kRunning);
+    CHECK(after->result() == nullptr);
+    CHECK(after->can_pass());
+    CHECK(after->started_at() == before.started_at());
+    after->finish(full_result());
+    CHECK(after->events().last_sequence() == 3);
+    CHECK_FALSE(after->can_pass());
+}
+
+TEST_CASE("who waits for an execution that passes learns that", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution execution(io, {});
+    std::optional<FinishedExecution> answer;
+    boost::asio::co_spawn(
+        io, execution.wait(), [&answer](const std::exception_ptr&, FinishedExecution finished) {
+            answer = std::move(finished);
+        });
+    (void)io.poll();
+    CHECK_FALSE(answer.has_value());
+    execution.pass_on();
+    (void)io.poll();
+    REQUIRE(answer.has_value());
+    CHECK(*answer == nullptr);
+    CHECK(io.stopped());
+}
+
+TEST_CASE("what may ask its caller for something does not pass", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution::Order order;
+    order.passes = true;
+    SECTION("another kind of caller") {
+        order.passes = false;
+    }
+    SECTION("a tool that is lent") {
+        order.tools = {{"ask", "", json::object()}};
+    }
+    Execution execution(io, order);
+    execution.mark_started();
+    CHECK_FALSE(execution.can_pass());
+}
+
 TEST_CASE("what is no execution is not read", "[session][passing]") {
     boost::asio::io_context io;
     Execution before(io, {});
     before.finish({});
     json written = write_execution(before, 1000);
-    CHECK_NOTHROW(read_execution(io, written));
-    SECTION("no result") {
+    CHECK_NOTHROW(read(io, written));
+    SECTION("no result, and no word of one") {
         written.erase("result");
     }
     SECTION("a result of another type") {
@@ -106,5 +173,5 @@ TEST_CASE("what is no execution is not read", "[session][passing]") {
     SECTION("no object") {
         written = json::array();
     }
-    CHECK_THROWS_AS(read_execution(io, written), json::exception);
+    CHECK_THROWS_AS(read(io, written), json::exception);
 }

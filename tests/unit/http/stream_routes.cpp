@@ -101,6 +101,12 @@ asio::awaitable<Status> throw_inside(BodyWriter& writer) {
     throw std::runtime_error("thrown in the middle");
 }
 
+void note_gone(const Log& log) {
+    const std::lock_guard lock(log->mutex);
+    ++log->gone;
+    log->changed.notify_all();
+}
+
 /// True if it was released, false if the client went first.
 asio::awaitable<bool> hold(ClientWatch& client, Held held, Log log) {
     const auto timer =
@@ -113,9 +119,7 @@ asio::awaitable<bool> hold(ClientWatch& client, Held held, Log log) {
     }
     client.watch({});
     if (client.gone()) {
-        const std::lock_guard lock(log->mutex);
-        ++log->gone;
-        log->changed.notify_all();
+        note_gone(log);
         co_return false;
     }
     co_return true;
@@ -155,6 +159,59 @@ asio::awaitable<Response> watch(Request& request, Held held, Log log) {
     co_return response;
 }
 
+/// True if it was released, false if the request has passed to another program.
+asio::awaitable<bool> hold_or_pass(ClientWatch& client, std::string what, Held held, Log log) {
+    const auto timer =
+        std::make_shared<Timer>(co_await asio::this_coro::executor, Timer::time_point::max());
+    client.await(std::move(what), [timer, &client] {
+        if (client.is_passed()) {
+            timer->cancel();
+        }
+    });
+    held->push_back(timer);
+    client.watch([log] { note_gone(log); });
+    boost::system::error_code woken;  // that is how both wake us
+    co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    client.watch({});
+    client.await({}, nullptr);
+    co_return !client.is_passed();
+}
+
+asio::awaitable<Response> await_answer(Request& request, Held held, Log log) {
+    Response response;
+    response.body = "answered: " + request.awaited;
+    if (request.awaited.empty()) {
+        const bool released = co_await hold_or_pass(*request.client, "thing", held, log);
+        response.body = std::string(released ? "here" : "nowhere");
+    }
+    co_return response;
+}
+
+asio::awaitable<Status> await_in_stream(BodyWriter& writer, Held held, Log log) {
+    Status written = co_await writer.write("begun\n");
+    BOOST_OUTCOME_CO_TRY(std::move(written));
+    const bool released = co_await hold_or_pass(writer, "place 1", held, log);
+    if (!released) {
+        co_return Error(ErrorCode::kUnavailable, "passed");
+    }
+    co_return co_await writer.write("here\n");
+}
+
+asio::awaitable<Response> await_stream(Request& request, Held held, Log log) {
+    Response response;
+    if (request.awaited.empty()) {
+        response.body = StreamBody{
+            [held, log](BodyWriter& writer) { return await_in_stream(writer, held, log); }};
+        co_return response;
+    }
+    StreamBody rest{[awaited = request.awaited](BodyWriter& writer) -> asio::awaitable<Status> {
+        co_return co_await writer.write("there: " + awaited + "\n");
+    }};
+    rest.goes_on = true;
+    response.body = std::move(rest);
+    co_return response;
+}
+
 }  // namespace
 
 void add_stream_routes(Router& router, Log log) {
@@ -179,6 +236,12 @@ void add_stream_routes(Router& router, Log log) {
         "/stream/hold", [held, log](BodyWriter& writer) { return hold_stream(writer, held, log); });
     router.add(Route(Access::kChange, "POST", "/stream/watch", [held, log](Request& request) {
         return watch(request, held, log);
+    }));
+    router.add(Route(Access::kChange, "POST", "/stream/await", [held, log](Request& request) {
+        return await_answer(request, held, log);
+    }));
+    router.add(Route(Access::kRead, "GET", "/stream/await", [held, log](Request& request) {
+        return await_stream(request, held, log);
     }));
     router.add(Route(Access::kRead, "GET", "/stream/foreign", pass_on));
     router.add(Route(Access::kRead, "GET", "/tunnel", open_tunnel));

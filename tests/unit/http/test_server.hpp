@@ -41,7 +41,9 @@ void add_websocket_routes(Router& router, std::shared_ptr<SocketLog> log);
 /// GET /stream/lines writes ten lines; /stream/flood until it fails; /stream/empty nothing;
 /// /stream/cut fails in the middle, /stream/throw throws there; /stream/hold writes "begun" and
 /// waits until the client goes or a client asks GET /stream/release; POST /stream/watch answers
-/// "released", or "gone" after its client has gone. /stream/foreign passes on another server's 404
+/// "released", or "gone" after its client has gone. POST /stream/await answers "here" when it is
+/// released, and in another program what it waits for (ClientWatch::await); GET writes "begun"
+/// before, and goes on in another program. /stream/foreign passes on another server's 404
 /// of a known length; /tunnel is one that sends back what comes, until "." comes.
 void add_stream_routes(Router& router, std::shared_ptr<SocketLog> log);
 

@@ -73,6 +73,7 @@ struct RunFixture {
     OutputFanout fanout{1000, 1U << 20U};
     SeenText front;
     std::vector<LentTool> lent;            // to the executions that begin
+    bool passes = false;                   // ExecutionRequest::passes, of those
     std::shared_ptr<Execution> execution;  // the last that began
     std::vector<ExecutionResult> results;
     Names over;
@@ -216,7 +217,9 @@ struct RunFixture {
                 .language = "python",
                 .code_sha256 = {},
                 .reasoning = {},
-                .tools = lent});
+                .tools = lent,
+                .operator_access = {},
+                .passes = passes});
         run.begin(
             {request,
              nullptr,

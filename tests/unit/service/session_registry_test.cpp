@@ -78,7 +78,7 @@ TEST_CASE_METHOD(
     REQUIRE(add("a", 0).has_value());
     REQUIRE(add("b", 1).has_value());
     const auto work = [this](std::size_t at) {
-        return registry.find_work(*registry.entries()[at].session);
+        return registry.find_work(*registry.entries()[at].session, false);
     };
     CHECK_FALSE(work(0));
     two.serves = "a";

@@ -32,8 +32,12 @@ void let_die(KernelFixture& fixture) {
     }
 }
 
+PassedKernel read(const json& text, PassedInterpreter interpreter) {
+    return read_kernel(text, std::move(interpreter), [](const std::string&) { return nullptr; });
+}
+
 PassedKernel through_text(const PassedKernel& passed) {
-    return read_kernel(json::from_cbor(json::to_cbor(write_kernel(passed))), {});
+    return read(json::from_cbor(json::to_cbor(write_kernel(passed))), {});
 }
 
 TEST_CASE("a kernel that is dead for good passes as that", "[session][passing]") {
@@ -41,10 +45,10 @@ TEST_CASE("a kernel that is dead for good passes as that", "[session][passing]")
     let_die(left);
     const std::uint64_t restarts = left.kernel.restarts();
     const std::string refusal = left.kernel.check_alive().error().message();
-    REQUIRE(left.kernel.can_pass());
+    REQUIRE(left.kernel.can_pass(true));
     const PassedKernel passed = left.kernel.pass_on();
     CHECK_FALSE(passed.process.interpreter.pidfd);
-    CHECK_FALSE(left.kernel.can_pass());
+    CHECK_FALSE(left.kernel.can_pass(true));
 
     KernelFixture next;
     REQUIRE(next.kernel.go_on(through_text(passed)).has_value());
@@ -59,12 +63,12 @@ TEST_CASE("a kernel that is dead for good passes as that", "[session][passing]")
     next.submit();
     next.poll();
     CHECK(next.client->take() == Names{"execute_reply KernelDead"});
-    REQUIRE(next.kernel.can_pass());  // and once more
+    REQUIRE(next.kernel.can_pass(true));  // and once more
 
     std::optional<Status> restarted;
     next.wait(next.kernel.restart(), restarted);
     CHECK(next.kernel.state() == KernelState::kRestarting);
-    CHECK_FALSE(next.kernel.can_pass());
+    CHECK_FALSE(next.kernel.can_pass(true));
     REQUIRE(next.orders.size() == 1);
     next.process().answer_info();
     next.poll();
@@ -95,18 +99,18 @@ TEST_CASE("deaths before a hand-over count after it", "[session][passing]") {
 
 TEST_CASE("a kernel does not pass while another interpreter is to come", "[session][passing]") {
     KernelFixture fixture;
-    CHECK_FALSE(fixture.kernel.can_pass());  // it was not launched
+    CHECK_FALSE(fixture.kernel.can_pass(true));  // it was not launched
     fixture.launch_ready();
     fixture.postpones = true;
     fixture.crash();
-    CHECK_FALSE(fixture.kernel.can_pass());
+    CHECK_FALSE(fixture.kernel.can_pass(true));
     fixture.postpones = false;
     fixture.kernel.launch_or_die();
-    CHECK_FALSE(fixture.kernel.can_pass());
+    CHECK_FALSE(fixture.kernel.can_pass(true));
     fixture.kernel.on_sandbox_died();
-    CHECK(fixture.kernel.can_pass());
+    CHECK(fixture.kernel.can_pass(true));
     fixture.kernel.close();
-    CHECK_FALSE(fixture.kernel.can_pass());
+    CHECK_FALSE(fixture.kernel.can_pass(true));
 }
 
 TEST_CASE("an interpreter that is neither dead nor there is not taken", "[session][passing]") {
@@ -115,14 +119,14 @@ TEST_CASE("an interpreter that is neither dead nor there is not taken", "[sessio
     const json dead = write_kernel(fixture.kernel.pass_on());
     json live = dead;
     live["death"] = json();
-    CHECK(read_kernel(dead, {}).process.death.has_value());
-    CHECK(read_kernel(live, any_interpreter()).process.interpreter.id == 9);
+    CHECK(read(dead, {}).process.death.has_value());
+    CHECK(read(live, any_interpreter()).process.interpreter.id == 9);
     live.erase("death");  // as a program of an older format writes it
-    CHECK(read_kernel(live, any_interpreter()).process.interpreter.id == 9);
-    CHECK_THROWS_AS(read_kernel(live, {}), json::exception);
-    CHECK_THROWS_AS(read_kernel(dead, any_interpreter()), json::exception);
+    CHECK(read(live, any_interpreter()).process.interpreter.id == 9);
+    CHECK_THROWS_AS(read(live, {}), json::exception);
+    CHECK_THROWS_AS(read(dead, any_interpreter()), json::exception);
     live["info"] = json();
-    CHECK_THROWS_AS(read_kernel(live, any_interpreter()), json::exception);
+    CHECK_THROWS_AS(read(live, any_interpreter()), json::exception);
     json wrong = dead;
     SECTION("a kind below all") {
         wrong["death"]["kind"] = -1;
@@ -142,7 +146,7 @@ TEST_CASE("an interpreter that is neither dead nor there is not taken", "[sessio
     SECTION("a death that is a text") {
         wrong["death"] = "exited(3)";
     }
-    CHECK_THROWS_AS(read_kernel(wrong, {}), json::exception);
+    CHECK_THROWS_AS(read(wrong, {}), json::exception);
 }
 
 }  // namespace
