@@ -129,6 +129,13 @@ class DriverProcess:
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
 
+    def kill(self):
+        """Ends it whatever it does."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.close(self._requests)
+        os.close(self._events)
+        os.waitpid(self.pid, 0)
+
 
 def _pipe():
     """Both ends above the descriptors that the driver gets."""

@@ -195,36 +195,36 @@ def test_a_bare_name_is_no_file_otherwise(sql, tmp_path, code, why):
     assert (tmp_path / "one.csv").read_text() == "a\n1\n"
 
 
-def test_an_interrupt_ends_a_query_and_nothing_else(sql):
-    sql.said("CREATE TABLE t AS SELECT 1 AS a; CREATE TEMP TABLE u AS SELECT 2 AS a")
+def test_an_interrupt_ends_a_query_and_nothing_else(own_sql):
+    own_sql.said("CREATE TABLE t AS SELECT 1 AS a; CREATE TEMP TABLE u AS SELECT 2 AS a")
     for code in (
         "SELECT count(*) FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9",
         "FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9",
         "CREATE TABLE big AS FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9",
     ):
-        identity = sql.start("execute", code=f"SELECT 0 AS begun; {code}; SELECT 3", silent=False)
-        assert sql.event()["event"] == "display"
-        sql.interrupt()
-        done, events = sql.finish(identity)
+        identity = own_sql.start("execute", code=f"SELECT 0 AS begun; {code}; SELECT 3", silent=False)
+        assert own_sql.event()["event"] == "display"
+        own_sql.interrupt()
+        done, events = own_sql.finish(identity)
         assert (done["status"], done["name"], events) == ("error", "KeyboardInterrupt", [])
-    assert sql.rows("FROM t UNION ALL FROM u ORDER BY a") == [[1], [2]]
+    assert own_sql.rows("FROM t UNION ALL FROM u ORDER BY a") == [[1], [2]]
 
 
-def test_an_interrupt_that_comes_too_early_ends_its_cell(sql):
-    sql.interrupt()
-    identity = sql.start("execute", code="FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9")
-    done, _ = sql.finish(identity)
+def test_an_interrupt_that_comes_too_early_ends_its_cell(own_sql):
+    own_sql.interrupt()
+    identity = own_sql.start("execute", code="FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9")
+    done, _ = own_sql.finish(identity)
     assert done["name"] == "KeyboardInterrupt"
-    assert sql.value("1") == 1
+    assert own_sql.value("1") == 1
 
 
-def test_an_interrupt_at_any_moment_of_a_cells_beginning_leaves_no_query_running(sql):
+def test_an_interrupt_at_any_moment_of_a_cells_beginning_leaves_no_query_running(own_sql):
     for _ in range(200):
-        identity = sql.start("execute", code="FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9")
-        sql.interrupt()
-        done, _ = sql.finish(identity)
+        identity = own_sql.start("execute", code="FROM range(10_000_000_000_000) r(a) WHERE a % 7 = 9")
+        own_sql.interrupt()
+        done, _ = own_sql.finish(identity)
         assert done["name"] == "KeyboardInterrupt"
-        assert sql.value("1") == 1
+        assert own_sql.value("1") == 1
 
 
 def test_memory_and_threads_are_the_sessions(make):
@@ -246,9 +246,9 @@ def test_cores_that_are_none(make, cores, most):
     assert driver.value("current_setting('memory_limit')") == "256.0 MiB"
 
 
-def test_few_threads_at_rest(sql):
-    sql.rows("FROM range(1_000_000)")
-    assert len(os.listdir(f"/proc/{sql.pid}/task")) <= 4
+def test_few_threads_at_rest(own_sql):
+    own_sql.rows("FROM range(1_000_000)")
+    assert len(os.listdir(f"/proc/{own_sql.pid}/task")) <= 4
 
 
 def test_the_time_zone_is_the_sessions(make):
@@ -261,11 +261,11 @@ def test_the_time_zone_is_the_sessions(make):
     assert make(TZ="No/Where").value(moment) == "2024-06-01 00:00:00+00"
 
 
-def test_a_spare_works_in_its_new_directory(sql, tmp_path):
+def test_a_spare_works_in_its_new_directory(own_sql, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "data.csv").write_text("a\n5\n")
-    sql.ask("adopt", env={"A": "b"}, directory=str(tmp_path / "sub"))
-    assert sql.rows("FROM data") == [[5]]
+    own_sql.ask("adopt", env={"A": "b"}, directory=str(tmp_path / "sub"))
+    assert own_sql.rows("FROM data") == [[5]]
 
 
 def test_half_a_surrogate_pair_breaks_nothing(sql):
