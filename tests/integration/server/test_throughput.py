@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from channels_client import ChannelsClient
-from harness import Client, Server, Session, wait_until
+from harness import LEAN, Client, Server, Session, wait_until
 from modes import ModeServer
 
 Attach = Callable[[Session], Client]
@@ -36,7 +36,7 @@ LIMITS = {"wall_ms": 600_000, "cpu_ms": 600_000, "memory_mb": 2048, "output_byte
 @pytest.fixture
 def server(mode: str) -> Iterator[Server]:
     """A server for each test: memory that the allocator keeps after one flood would hide the next."""
-    with ModeServer(mode, "--log-format", "text") as running:
+    with ModeServer(mode, *LEAN, "--log-format", "text") as running:
         yield running
 
 
