@@ -56,6 +56,10 @@ def show_full_allowlists(part: object) -> None:
 
 def make_schema(document: dict) -> schemathesis.BaseSchema:
     show_full_allowlists(document)
+    if not LONG:
+        # No host is as long, but the library looks for one for two seconds of a processor, again and again.
+        # What is longer is refused: test_contract.py says so itself.
+        del document["components"]["schemas"]["AllowedHost"]["maxLength"]
     # A stream without an end of its own, and what servers inside answer, are other tests' business.
     listing = document["paths"]["/v1/sessions/{id}/files"]["get"]
     listing["parameters"] = [one for one in listing["parameters"] if one.get("name") != "watch"]

@@ -37,6 +37,14 @@ def test_the_document_is_valid_and_is_what_the_server_gives(running: Running) ->
     assert running.server.get("/openapi.json").json() == document
 
 
+def test_a_host_that_is_too_long_is_refused(running: Running) -> None:
+    host = read_document()["components"]["schemas"]["AllowedHost"]
+    body = {"network": {"allow": ["0" * (host["maxLength"] + 1)]}}
+    answer = running.server.request("PATCH", running.session.path, json=body)
+    assert answer.status_code == 422, answer.text
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/network/allow/0"]
+
+
 @schema.parametrize()
 @hypothesis.settings(
     SETTINGS,
