@@ -165,12 +165,15 @@ void Execution::pass_on() {
 }
 
 void Execution::go_on(Passed passed) {
-    phase_ = passed.result ? ExecutionPhase::kFinished : ExecutionPhase::kRunning;
+    if (passed.started_at) {
+        phase_ = ExecutionPhase::kRunning;
+    }
     created_at_ = passed.created_at;
     started_at_ = passed.started_at;
     finished_at_ = passed.finished_at;
     events_.go_on(std::move(passed.events));
     if (passed.result) {
+        phase_ = ExecutionPhase::kFinished;
         result_ = std::make_shared<const ExecutionResult>(std::move(*passed.result));
         end_tool_calls();
         wake_waiting();

@@ -103,19 +103,19 @@ class Execution {
     void finish(ExecutionResult result);
     void forget_events() { events_.forget(); }
 
-    /// It can go on in another program in this process while its code runs.
+    /// It can go on in another program in this process before it has finished.
     bool can_pass() const {
-        return order_.passes && phase_ == ExecutionPhase::kRunning && tools_.are_unused();
+        return order_.passes && phase_ != ExecutionPhase::kFinished && tools_.are_unused();
     }
     /// Another program has it: it has no answer here, and who waits for one learns that.
     void pass_on();
-    /// One that runs or has finished in another program in this process. Before anyone listens.
+    /// One of another program in this process. Before anyone listens.
     struct Passed {
         Time created_at;
         std::optional<Time> started_at;
         std::optional<Time> finished_at;
         std::vector<ExecutionEvent> events;     // the newest, with their numbers
-        std::optional<ExecutionResult> result;  // nothing: it runs
+        std::optional<ExecutionResult> result;  // nothing: it has not finished
     };
     void go_on(Passed passed);
     /// Where its callers are called.

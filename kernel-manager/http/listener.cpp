@@ -294,13 +294,13 @@ void Listener::drain_for(
         asio::detached);
 }
 
-std::size_t Listener::stuck() const {
+std::vector<std::string> Listener::stuck() const {
     return state_->registry->stuck();
 }
 
 bool Listener::is_drained(Until until) const {
     const auto& open = state_->registry->open();
-    return stuck() == 0 &&
+    return stuck().empty() &&
            std::all_of(open.begin(), open.end(), [until](const Connection* connection) {
                return connection->is_resting() ||
                       (until == Until::kPaused && connection->outlasts_pause());

@@ -81,6 +81,7 @@ struct AwaitingConnection {
     UniqueFd fd;
     std::string head;     // of its request, whose body has been read
     std::string awaited;  // Request::awaited
+    bool begun = false;   // a part of the answer has been sent
 };
 /// Of a listener, and the bytes of their heads: others make an upgrade wait.
 inline constexpr std::size_t kAwaitingConnectionsMax = 512;
@@ -141,9 +142,10 @@ class Listener {
     void wait_until_empty(std::chrono::milliseconds patience, std::function<void(bool)> done);
     /// After pause(): serves again.
     void resume();
-    /// How many connections wait for what another program could answer, but cannot pass: with TLS,
-    /// with a long head, or because the client has sent more.
-    std::size_t stuck() const;
+    /// What connections wait for (Request::awaited) that another program could answer, and that
+    /// cannot pass: with TLS, a long head, a chunked body, a client that has sent more or that
+    /// takes nothing at present; and what is beyond kAwaitingConnectionsMax.
+    std::vector<std::string> stuck() const;
     /// The socket once more, for pass_on(). All that can fail of it.
     Result<UniqueFd> copy_socket() const;
     /// The socket, for another program. It goes on listening when this listener stops. In a pause

@@ -73,6 +73,11 @@ class RequestDispatcher {
     /// Takes one execution out of the queue and answers it. Returns false if it does not wait here.
     bool cancel(const Execution& execution);
 
+    /// RequestQueue's, for another program in this process.
+    bool can_pass() const { return queue_.can_pass(); }
+    std::vector<PassedRequest> pass_on() { return queue_.pass_on(); }
+    std::size_t bytes() const { return queue_.bytes(); }
+
     std::size_t size() const { return queue_.size(); }
     /// A request with this msg_id waits.
     bool holds(std::string_view msg_id) const { return queue_.holds(msg_id); }

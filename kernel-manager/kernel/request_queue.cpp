@@ -107,4 +107,26 @@ std::vector<PendingRequest> RequestQueue::take_all() {
     return all;
 }
 
+bool RequestQueue::can_pass() const {
+    return std::all_of(requests_.begin(), requests_.end(), [](const PendingRequest& request) {
+        return request.execution && request.execution->execution->can_pass() &&
+               request.execution->files.empty();
+    });
+}
+
+std::vector<PassedRequest> RequestQueue::pass_on() {
+    std::vector<PassedRequest> passed;
+    for (PendingRequest& request : take_all()) {
+        TrackedExecution& tracked = *request.execution;
+        tracked.execution->pass_on();
+        passed.push_back(
+            {std::move(request.message),
+             tracked.execution,
+             tracked.recorder.pass_on().stdin_text,
+             tracked.timeout,
+             request.queued_at});
+    }
+    return passed;
+}
+
 }  // namespace cellkeep::session

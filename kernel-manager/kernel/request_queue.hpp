@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,15 @@ struct PendingRequest {
     std::chrono::steady_clock::time_point queued_at;
 };
 
+/// An execution that waits, on its way from one program in the server's process to another.
+struct PassedRequest {
+    protocol::Message message;
+    std::shared_ptr<Execution> execution;
+    std::string stdin_text;
+    std::optional<std::chrono::milliseconds> timeout;
+    std::chrono::steady_clock::time_point queued_at;
+};
+
 class RequestQueue {
  public:
     /// shared_bytes: what several queues hold, and bytes_max is the bound of; it outlives this.
@@ -55,6 +65,10 @@ class RequestQueue {
     /// Takes out one execution; nothing if it does not wait here.
     std::optional<PendingRequest> take_execution(std::string_view execution_id);
     std::vector<PendingRequest> take_all();
+    /// Each is an execution that can pass (Execution::can_pass), and no file comes with it.
+    bool can_pass() const;
+    /// All of them, in order; nobody has been answered. Precondition: can_pass().
+    std::vector<PassedRequest> pass_on();
 
     /// A request with this msg_id waits.
     bool holds(std::string_view msg_id) const;

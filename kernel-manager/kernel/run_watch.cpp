@@ -77,11 +77,16 @@ void RunWatch::watch(RunningRequest& run, const Start& start) {
 RunWatch::Passed RunWatch::pass_on() {
     stop_timers();
     run_ = nullptr;
-    return {monitor_.pass_on(), counters_.paused_for(steady_clock::now()) - paused_before_};
+    return {
+        monitor_.pass_on(),
+        counters_.paused_for(steady_clock::now()) - paused_before_,
+        counts_own_cpu_};
 }
 
 void RunWatch::go_on(RunningRequest& run, Passed passed) {
     const Time now = steady_clock::now();
+    // The run's times are of this clock already: count_own_cpu() would move them once more.
+    counts_own_cpu_ = counts_own_cpu_ || passed.counts_own_cpu;
     monitor_.go_on(std::move(passed.monitor), limits_, now);
     paused_before_ = counters_.paused_for(now) - passed.paused;
     const Cpu session = counters_.session_cpu();

@@ -103,6 +103,7 @@ class RunWatch {
     struct Passed {
         LimitMonitor::Passed monitor;
         std::chrono::nanoseconds paused{0};  // by clients, while it ran
+        bool counts_own_cpu = false;         // the run's clock
     };
     /// The run goes, and is not over. Also stops the timers.
     Passed pass_on();

@@ -41,7 +41,6 @@ bool RunningRequest::can_pass() const {
 RunningRequest RunningRequest::go_on(
     PendingRequest request, std::uint64_t number, const Passed& passed) {
     RunningRequest run(std::move(request), number, passed.started_at, passed.cpu_at_start);
-    run.peak_is_own_ = passed.peak_is_own;
     run.sent_ = true;
     run.begun_ = true;
     return run;

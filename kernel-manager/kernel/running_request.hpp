@@ -123,10 +123,10 @@ class RunningRequest {
     struct Passed {
         Time started_at;
         Cpu cpu_at_start{0};
-        bool peak_is_own = false;
     };
-    Passed pass_on() const { return {started_at_, cpu_at_start_, peak_is_own_}; }
-    /// The interpreter has it, and has said busy.
+    Passed pass_on() const { return {started_at_, cpu_at_start_}; }
+    /// The interpreter has it, and has said busy. Its memory's peak is not its own: with cgroup v2
+    /// the peak counts anew from a write for the descriptor alone that was written to.
     static RunningRequest go_on(PendingRequest request, std::uint64_t number, const Passed& passed);
 
  private:

@@ -53,7 +53,8 @@ class SessionAccount {
     const BudgetUse& used() const { return budgets_.used(); }
     CircuitInfo circuit(Time now) const { return breaker_.info(now); }
 
-    /// What it knows while nothing runs, for another program in this process, and from one.
+    /// What it knows besides what runs (LimitMonitor::Passed), for another program in this process,
+    /// and from one.
     struct Passed {
         BudgetUse used;
         CircuitBreaker::Passed breaker;

@@ -79,9 +79,9 @@ Status IdleFreezer::freeze(std::function<void()> woken) {
     return ok();
 }
 
-void IdleFreezer::go_on_paused() {
+void IdleFreezer::go_on_paused(FreezeSituation::Time since) {
     frozen_ = true;
-    paused_since_ = steady_clock::now();
+    paused_since_ = since;
 }
 
 void IdleFreezer::end_pause() {

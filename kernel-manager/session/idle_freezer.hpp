@@ -88,8 +88,10 @@ class IdleFreezer {
     /// For how long clients have had it paused, all pauses together, until now. A run's wall time
     /// leaves that out.
     std::chrono::nanoseconds paused_for(FreezeSituation::Time now) const;
-    /// It was frozen by freeze() of another program in the server's process, and is.
-    void go_on_paused();
+    /// Since when clients have it paused.
+    std::optional<FreezeSituation::Time> paused_since() const { return paused_since_; }
+    /// It was frozen by freeze() of another program in the server's process, and is, since then.
+    void go_on_paused(FreezeSituation::Time since);
     /// For good; what is frozen stays so.
     void stop();
 

@@ -61,6 +61,7 @@ struct PassedKernel {
     std::string text_parent;  // KernelOutput
     std::uint64_t begun = 0;
     std::optional<PassedRun> run;            // nothing runs
+    std::vector<PassedRequest> waiting;      // behind what runs, in order
     std::optional<protocol::Message> shown;  // text of it that waits for front ends
 };
 
@@ -229,14 +230,17 @@ class SupervisedKernel {
 
     // --- its way to another program in the server's process
     /// It can be copied now, or it is dead for good, and nothing is half said. with_run: or it runs
-    /// an execution that can pass, too (CurrentRun::can_pass).
+    /// an execution that can pass, too (CurrentRun::can_pass), and so can all that wait behind it.
     bool can_pass(bool with_run) const;
-    /// What its run passes, in bytes.
-    std::size_t passed_bytes() const { return run_.passed_bytes(); }
+    /// What executions that have not finished pass, in bytes.
+    std::size_t passed_bytes() const { return run_.passed_bytes() + waiting_.bytes(); }
     /// There is no interpreter here any more. Precondition: can_pass().
     PassedKernel pass_on();
-    /// In place of launch(). recorder: of the run's execution, and new; nothing if nothing runs.
-    Status go_on(PassedKernel passed, std::optional<ExecutionRecorder> recorder = std::nullopt);
+    /// Of an execution, by its id, with what it has for input(); it has recorded nothing.
+    using MakeRecorder =
+        std::function<ExecutionRecorder(const std::string& id, std::string stdin_text)>;
+    /// In place of launch().
+    Status go_on(PassedKernel passed, const MakeRecorder& make_recorder);
 
     // --- what clients ask; see Session
     void submit_control(protocol::Message request, std::shared_ptr<ReplySink> origin);

@@ -191,22 +191,30 @@ bool SupervisedKernel::can_pass(bool with_run) const {
     const bool rests = is_at_rest() || (process_.is_left_dead() && is_quiet());
     const bool runs = with_run && run_.can_pass() && debugger_.size() == 0 && !files_.busy() &&
                       !process_.is_copying() && !process_.has_ended();
-    return ((rests && output_.is_at_rest()) || runs) && process_.is_at_rest() &&
-           waiting_.size() == 0 && !held_ && !reviving_ && !next_ && !closed_;
+    const bool can_wait = waiting_.size() == 0 || (runs && waiting_.can_pass());
+    return ((rests && output_.is_at_rest()) || runs) && process_.is_at_rest() && can_wait &&
+           !held_ && !reviving_ && !next_ && !closed_;
 }
 
 PassedKernel SupervisedKernel::pass_on() {
     std::optional<PassedRun> run;
+    std::vector<PassedRequest> waiting;
     if (run_.can_pass()) {
         run = run_.pass_on();
+        waiting = waiting_.pass_on();
     }
     PassedKernel passed{
-        process_.pass_on(), output_.text_parent(), begun_, std::move(run), output_.pass_on()};
+        process_.pass_on(),
+        output_.text_parent(),
+        begun_,
+        std::move(run),
+        std::move(waiting),
+        output_.pass_on()};
     close();
     return passed;
 }
 
-Status SupervisedKernel::go_on(PassedKernel passed, std::optional<ExecutionRecorder> recorder) {
+Status SupervisedKernel::go_on(PassedKernel passed, const MakeRecorder& make_recorder) {
     begun_ = passed.begun;
     output_.set_text_parent(std::move(passed.text_parent));
     BOOST_OUTCOME_TRY(process_.go_on(std::move(passed.process), sandbox_.go_on));
@@ -217,9 +225,17 @@ Status SupervisedKernel::go_on(PassedKernel passed, std::optional<ExecutionRecor
     if (passed.shown) {
         output_.go_on(std::move(*passed.shown));
     }
-    if (passed.run && recorder) {
+    if (passed.run) {
         begun_at_ = passed.run->request.started_at;
-        BOOST_OUTCOME_TRY(run_.go_on(std::move(*passed.run), std::move(*recorder)));
+        ExecutionRecorder recorder = make_recorder(passed.run->execution->id(), {});
+        BOOST_OUTCOME_TRY(run_.go_on(std::move(*passed.run), std::move(recorder)));
+    }
+    for (PassedRequest& one : passed.waiting) {
+        ExecutionRecorder recorder = make_recorder(one.execution->id(), std::move(one.stdin_text));
+        auto tracked = std::make_shared<TrackedExecution>(
+            TrackedExecution{std::move(one.execution), std::move(recorder), one.timeout, {}});
+        BOOST_OUTCOME_TRY(
+            waiting_.push({std::move(one.message), nullptr, std::move(tracked), one.queued_at}));
     }
     return ok();
 }

@@ -111,7 +111,9 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
     bool finished = false;
     while (status.has_value() && !finished && !writer.gone() && !writer.is_passed()) {
         await_news(writer, stream, timer);
-        const bool is_held = !stream.awaited.is_null() && writer.is_held();
+        // What is left of one that has finished is bounded: the pause waits for it.
+        const bool is_held =
+            !stream.awaited.is_null() && writer.is_held() && !stream.execution->result();
         const session::EventJournal::Next next = stream.execution->events().after(stream.after);
         if (next.event && !is_held) {
             TextSplicer text;
@@ -124,7 +126,7 @@ asio::awaitable<Status> write_events(http::BodyWriter& writer, EventStream strea
             status = co_await write_pieces(writer, text.finish());
             continue;
         }
-        if (stream.execution->result() && !is_held) {
+        if (stream.execution->result()) {
             finished = true;  // the client named a later event than there was ever to be
             continue;
         }

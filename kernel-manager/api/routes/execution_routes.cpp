@@ -96,6 +96,11 @@ http::Response unknown_awaited(const http::Request& request) {
 
 }  // namespace
 
+std::string execution_of(const std::string& awaited) {
+    const auto text = protocol::parse_json(awaited, "awaited");
+    return text.has_value() ? text.value().value("execution", "") : std::string();
+}
+
 void ExecutionRoutes::add_to(http::Router& router) {
     using http::Access;
     const auto plain = [this](auto member) {

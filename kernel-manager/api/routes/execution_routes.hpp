@@ -11,12 +11,16 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstddef>
+#include <string>
 
 namespace cellkeep::api {
 
 /// Executions in one page of a listing.
 inline constexpr std::size_t kPageExecutionsMax = 1000;
 inline constexpr std::size_t kPageExecutionsDefault = 100;
+
+/// The id of the execution in what an answer of these routes waits for (http::Request::awaited).
+std::string execution_of(const std::string& awaited);
 
 /// History and lookup must outlive it, and it the listener.
 class ExecutionRoutes {

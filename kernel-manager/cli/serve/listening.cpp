@@ -208,10 +208,11 @@ void Listeners::resume() {
     }
 }
 
-std::size_t Listeners::stuck() const {
-    std::size_t all = 0;
+std::vector<std::string> Listeners::stuck() const {
+    std::vector<std::string> all;
     for (const auto& listener : listeners_) {
-        all += listener->stuck();
+        const std::vector<std::string> stuck = listener->stuck();
+        all.insert(all.end(), stuck.begin(), stuck.end());
     }
     return all;
 }

@@ -71,7 +71,7 @@ class Listeners {
         std::chrono::milliseconds patience, const std::function<void(bool)>& done);
     void resume();
     /// Listener::stuck(), of all.
-    std::size_t stuck() const;
+    std::vector<std::string> stuck() const;
     /// The sockets, for another program, and up to so many connections. In a pause. After an error
     /// everything is as it was.
     Result<InheritedSockets> pass_on(std::size_t connections_max);

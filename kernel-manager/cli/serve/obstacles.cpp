@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel-manager/cli/serve/obstacles.hpp"
 
+#include "kernel-manager/api/routes/execution_routes.hpp"
 #include "kernel-manager/cli/upgrade/hand_over.hpp"
 #include "kernel-manager/egress/network_policy.hpp"
 #include "kernel-manager/process/command_table.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace cellkeep::cli {
 
@@ -105,11 +107,14 @@ std::vector<std::string> find_work(
     const session::Service& service, const Listeners& listeners, int format) {
     const bool runs_pass = format >= kHandOverFormatOfRuns;
     std::vector<std::string> names = service.find_work(runs_pass);
-    if (const std::size_t stuck = runs_pass ? listeners.stuck() : 0; stuck > 0) {
-        names.push_back(
-            std::to_string(stuck) +
-            " answers of executions (their connections cannot pass: they have TLS, a long head, or "
-            "the next request)");
+    if (runs_pass) {
+        std::set<std::string> executions;
+        for (const std::string& awaited : listeners.stuck()) {
+            executions.insert(api::execution_of(awaited));
+        }
+        for (const std::string& id : executions) {
+            names.push_back(id + " (a client waits for it on a connection that cannot pass)");
+        }
     }
     return names;
 }

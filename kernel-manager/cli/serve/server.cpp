@@ -322,6 +322,7 @@ Upgrade::Hooks Server::upgrade_hooks() {
                 return find_in_the_way(*service_, *fronts_, *zmq_front_, format);
             },
         .at_work = [this](int format) { return find_work(*service_, *listeners_, format); },
+        .running = [this] { return service_->find_work(false); },
         .pause =
             [this](
                 int format,

@@ -149,7 +149,8 @@ void pass_awaiting(InheritedSockets& sockets, session::PassedSessions& passed) {
                 {{"address", sockets.entries()[at].address},
                  {"fd", passed.front_fds.size()},
                  {"head", std::move(one.head)},
-                 {"awaited", std::move(one.awaited)}});
+                 {"awaited", std::move(one.awaited)},
+                 {"begun", one.begun}});
             passed.front_fds.push_back(std::move(one.fd));
         }
     }
@@ -170,7 +171,8 @@ Status take_awaiting(session::PassedSessions& before, InheritedSockets& sockets)
                 one.at("address").get<std::string>(),
                 {std::move(fd),
                  one.at("head").get<std::string>(),
-                 one.at("awaited").get<std::string>()});
+                 one.at("awaited").get<std::string>(),
+                 one.at("begun").get<bool>()});
         }
     } catch (const std::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed requests: ") + failure.what());

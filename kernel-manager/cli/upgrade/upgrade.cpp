@@ -125,12 +125,17 @@ asio::awaitable<bool> Upgrade::try_once() {
         co_return false;
     }
     if (!working.empty()) {
-        co_await serve_until_rest(other->format, std::move(working));
+        co_await serve_until_rest(at_work_for(other->format), std::move(working));
         co_return true;
     }
     if (!hooks_.in_the_way(other->format).empty()) {
         hooks_.resume();
         co_return true;  // one of the last requests has made a session, or is a stream
+    }
+    if (std::vector<std::string> running = drained ? std::vector<std::string>() : hooks_.running();
+        !running.empty()) {
+        co_await serve_until_rest(hooks_.running, std::move(running));
+        co_return true;
     }
     if (!drained) {
         hooks_.resume();
@@ -176,13 +181,13 @@ asio::awaitable<bool> Upgrade::wait_for_the_way(int format) {
 
 /// Until each of what works now has been seen at rest. Others may work by then: they are short
 /// until they have shown otherwise.
-asio::awaitable<void> Upgrade::wait_for_rest(int format) {
-    std::vector<std::string> long_ones = hooks_.at_work(format);
+asio::awaitable<void> Upgrade::wait_for_rest(Look look) {
+    std::vector<std::string> long_ones = look();
     const auto earliest = std::chrono::steady_clock::now() + apart_;
     apart_ = std::min(2 * apart_, kUpgradeApartMost);
     while (!stopped_ && (std::chrono::steady_clock::now() < earliest || !long_ones.empty())) {
         co_await look_again(kUpgradeLook);
-        const std::vector<std::string> working = hooks_.at_work(format);
+        const std::vector<std::string> working = look();
         std::erase_if(long_ones, [&working](const std::string& name) {
             return std::find(working.begin(), working.end(), name) == working.end();
         });
@@ -199,7 +204,7 @@ asio::awaitable<bool> Upgrade::part(int format) {
         working.emplace_back("a client that does not close its connection");
     }
     if (!stopped_ && !working.empty()) {
-        co_await serve_until_rest(format, std::move(working));
+        co_await serve_until_rest(at_work_for(format), std::move(working));
         co_return false;
     }
     if (!stopped_ && !hooks_.in_the_way(format).empty()) {
@@ -209,10 +214,10 @@ asio::awaitable<bool> Upgrade::part(int format) {
     co_return true;
 }
 
-asio::awaitable<void> Upgrade::serve_until_rest(int format, std::vector<std::string> working) {
+asio::awaitable<void> Upgrade::serve_until_rest(Look look, std::vector<std::string> working) {
     hooks_.resume();
     hooks_.tell(News::kWaiting, working);
-    co_await wait_for_rest(format);
+    co_await wait_for_rest(std::move(look));
 }
 
 asio::awaitable<bool> Upgrade::do_in_time(Step step, std::chrono::milliseconds patience) {

@@ -56,6 +56,8 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::function<std::vector<std::string>(int format)> in_the_way;
         /// What could pass in that format and does something that cannot, by its names.
         std::function<std::vector<std::string>(int format)> at_work;
+        /// What runs, and could pass: somebody may wait for it in a request that cannot.
+        std::function<std::vector<std::string>()> running;
         /// As Listener::pause(), of all listeners, for a program that reads that format.
         std::function<void(int format, std::chrono::milliseconds, std::function<void(bool)>)> pause;
         /// Asks the clients that a pause leaves connected to come back; learns whether all have
@@ -97,8 +99,13 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     using Step = std::function<void(std::chrono::milliseconds, std::function<void(bool)>)>;
     boost::asio::awaitable<bool> do_in_time(Step step, std::chrono::milliseconds patience);
     boost::asio::awaitable<bool> part(int format);
-    boost::asio::awaitable<void> serve_until_rest(int format, std::vector<std::string> working);
-    boost::asio::awaitable<void> wait_for_rest(int format);
+    /// What has to come to rest, by its names.
+    using Look = std::function<std::vector<std::string>()>;
+    Look at_work_for(int format) const {
+        return [this, format] { return hooks_.at_work(format); };
+    }
+    boost::asio::awaitable<void> serve_until_rest(Look look, std::vector<std::string> working);
+    boost::asio::awaitable<void> wait_for_rest(Look look);
     boost::asio::awaitable<void> look_again(std::chrono::milliseconds after);
     void refuse(const Error& why);
 

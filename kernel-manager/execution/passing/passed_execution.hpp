@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An execution that has finished, or whose code runs, written down for another program in the
+// An execution that has finished, runs or waits, written down for another program in the
 // server's process and read again.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace cellkeep::session {
 /// events the newest, up to so many bytes. Precondition: it has finished, or can pass.
 nlohmann::json write_execution(const Execution& execution, std::size_t event_bytes_max);
 
-/// access: the operator's tools of one whose code runs. Throws nlohmann::json::exception for what
-/// is not of that form.
+/// access: the operator's tools of one that has not finished. Throws nlohmann::json::exception for
+/// what is not of that form.
 std::shared_ptr<Execution> read_execution(
     boost::asio::io_context& io,
     const nlohmann::json& text,

@@ -61,7 +61,8 @@ Connection::Connection(
       reader_(std::make_shared<RequestReader>(wire_)),
       sender_(std::make_unique<ResponseSender>(wire_)),
       rest_(wire_->stream->get_executor()),
-      awaited_(std::move(passed.awaited)) {
+      awaited_(std::move(passed.awaited)),
+      begun_(passed.begun) {
     reader_->preload(passed.head);
     registry_->open().insert(this);
 }
@@ -180,6 +181,10 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
         co_return co_await serve_tunnel(request, std::move(response));
     }
     application_.finish(request, response);
+    if (!goes_on(response)) {
+        record(request, response);
+        co_return Next::kClose;
+    }
 
     Sending how;
     how.head_only = request.method == "HEAD";
@@ -218,7 +223,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
 }
 
 asio::awaitable<Connection::Next> Connection::refuse_head(HeadFailure failure) {
-    if (failure.status == 0) {
+    if (failure.status == 0 || begun_) {
         co_return Next::kClose;
     }
     Request request;

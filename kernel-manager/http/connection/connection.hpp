@@ -56,7 +56,7 @@ class ConnectionRegistry {
     ArrivalMemory& arrivals() { return arrivals_; }
     std::set<Connection*>& open() { return open_; }
     /// Listener::stuck().
-    std::size_t stuck() const;
+    std::vector<std::string> stuck() const;
     /// Those that rest; first those for which a request waits in the socket.
     std::vector<Connection*> resting() const;
 
@@ -109,6 +109,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool is_resting() const { return resting_ || (registry_->awaits() && can_pass_awaiting()); }
     /// Its request waits for what another program in this process could answer.
     bool is_awaiting() const;
+    /// What for (Request::awaited). Precondition: is_awaiting().
+    const std::string& awaited() const;
     /// And the connection can pass with it.
     bool can_pass_awaiting() const;
     bool has_input() const { return wire_->stream->has_input(); }
@@ -139,6 +141,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     boost::asio::awaitable<void> rest();
     boost::asio::awaitable<Next> serve_one();
     boost::asio::awaitable<Next> refuse_head(HeadFailure failure);
+    bool goes_on(const Response& response);
     /// The request whose head has been read. `route` stays null if it gets the refusal.
     Request take_request(Response& refusal, const Route*& route);
     boost::asio::awaitable<Response> answer(const Route& route, Request& request);
@@ -170,6 +173,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool served_ = false;  // a request
     bool outlasts_pause_ = false;
     std::string awaited_;  // of the first request, which another program has received
+    bool begun_ = false;   // and has begun to answer
 };
 
 }  // namespace cellkeep::http

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+#include <variant>
 
 namespace cellkeep::http {
 
@@ -78,10 +80,14 @@ bool Connection::is_awaiting() const {
     return watch_ && !watch_->awaited().empty();
 }
 
+const std::string& Connection::awaited() const {
+    return watch_->awaited();
+}
+
 bool Connection::can_pass_awaiting() const {
     return is_awaiting() && !watch_->is_writing() && !finishing_ && !wire_->stream->has_tls() &&
-           reader_->done() && reader_->bytes_ahead() == 0 &&
-           reader_->write_head().size() <= kAwaitingHeadBytesMax;
+           reader_->done() && reader_->bytes_ahead() == 0 && !reader_->is_chunked() &&
+           reader_->head_bytes() <= kAwaitingHeadBytesMax;
 }
 
 AwaitingConnection Connection::pass_on() {
@@ -89,6 +95,7 @@ AwaitingConnection Connection::pass_on() {
     if (is_awaiting()) {
         passed.head = reader_->write_head();
         passed.awaited = watch_->awaited();
+        passed.begun = watch_->has_begun();
         watch_->pass_on();
     }
     finishing_ = true;
@@ -97,15 +104,23 @@ AwaitingConnection Connection::pass_on() {
     return passed;
 }
 
-std::size_t ConnectionRegistry::stuck() const {
+/// Behind the beginning of an answer nothing but its rest can be sent: else its client would take a
+/// head for a part of the body.
+bool Connection::goes_on(const Response& response) {
+    const auto* stream = std::get_if<StreamBody>(&response.body);
+    return !std::exchange(begun_, false) || (stream != nullptr && stream->goes_on);
+}
+
+std::vector<std::string> ConnectionRegistry::stuck() const {
     std::size_t passing = 0;
-    std::size_t stuck = 0;
+    std::vector<std::string> stuck;
     for (const Connection* connection : open_) {
-        const bool passes = connection->can_pass_awaiting();
-        passing += passes ? 1U : 0U;
-        stuck += connection->is_awaiting() && !passes ? 1U : 0U;
+        const bool passes = connection->can_pass_awaiting() && ++passing <= kAwaitingConnectionsMax;
+        if (connection->is_awaiting() && !passes) {
+            stuck.push_back(connection->awaited());
+        }
     }
-    return stuck + passing - std::min(passing, kAwaitingConnectionsMax);
+    return stuck;
 }
 
 std::vector<Connection*> ConnectionRegistry::resting() const {

@@ -35,6 +35,9 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     /// A part of the answer is being written.
     void set_writing(bool writing) { writing_ = writing; }
     bool is_writing() const { return writing_; }
+    /// The head of the answer has been sent, here or by another program.
+    void set_begun() { begun_ = true; }
+    bool has_begun() const { return begun_; }
     /// In a pause after which another program may give the answer.
     void hold(bool held);
     /// Another program gives the answer: nobody learns of the client any more.
@@ -63,6 +66,7 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     bool passed_ = false;
     bool held_ = false;
     bool writing_ = false;
+    bool begun_ = false;
 };
 
 }  // namespace cellkeep::http

@@ -82,6 +82,7 @@ asio::awaitable<std::optional<HeadFailure>> RequestReader::read_head() {
         bytes += more;
     }
     deadline.clear();
+    head_bytes_ = bytes;
     HeadFailure failure;
     if (deadline.expired()) {
         failure = {408, "The request head did not arrive in time."};

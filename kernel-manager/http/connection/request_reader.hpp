@@ -53,8 +53,11 @@ class RequestReader {
     void preload(std::string_view head);
 
     // --- of the request whose head was read
-    /// The head as another reader gets it, without what says that a body follows.
+    /// The head as another reader gets it, without what says that a body follows. Not of a chunked
+    /// body: what came behind it (trailers) the library has put among the head's fields.
     std::string write_head() const;
+    bool is_chunked() const { return parser_->chunked(); }
+    std::size_t head_bytes() const { return head_bytes_; }
     /// Method and headers.
     Request make_request() const;
     std::string_view target() const { return parser_->get().target(); }
@@ -95,6 +98,7 @@ class RequestReader {
     boost::beast::flat_buffer buffer_;
     std::optional<boost::beast::http::request_parser<boost::beast::http::buffer_body>> parser_;
     std::vector<char> piece_;
+    std::size_t head_bytes_ = 0;
     std::uint64_t body_bytes_ = 0;                        // read so far
     std::chrono::steady_clock::duration body_waited_{0};  // for the client to send it
     /// When the rest of a body that no handler reads must have come.

@@ -193,6 +193,7 @@ asio::awaitable<bool> ResponseSender::send_piece(std::string_view bytes, Framing
 asio::awaitable<bool> ResponseSender::send_stream(
     StreamBody& body, Framing framing, PeerWatch& peer) {
     wire_->stream->notice_lost_peer(wire_->limits.stream_stall_max);
+    peer.set_begun();
     Writer writer(*this, peer, framing);
     Status done = Error(ErrorCode::kSystem, "The body was not written.");
     try {

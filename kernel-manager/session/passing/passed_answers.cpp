@@ -23,28 +23,40 @@ struct PassedAnswer {
     std::size_t event_bytes_max = 0;
 };
 
-/// The newest answers, in their order; the very newest always, and what runs.
+/// What has not finished, whose clients wait for its events.
+std::size_t events_of_unfinished(const std::vector<std::shared_ptr<Execution>>& all) {
+    std::size_t bytes = 0;
+    for (const auto& one : all) {
+        bytes += one->result() == nullptr && one->can_pass() ? one->events().bytes() : 0;
+    }
+    return bytes;
+}
+
+/// The newest answers, in their order; the very newest always, and what has not finished.
 std::deque<PassedAnswer> choose_answers(const SessionExecutions& executions) {
     auto newest_first = executions.list();
     std::reverse(newest_first.begin(), newest_first.end());
-    std::size_t answer_bytes = 0;
-    std::size_t event_bytes = kPassedEventsBytesMax;
     bool is_full = false;
     std::size_t answers = 0;
+    std::size_t answer_bytes = 0;
+    // Of those that have not finished first.
+    std::size_t unfinished_bytes = kPassedEventsBytesMax;
+    std::size_t event_bytes = kPassedEventsBytesMax;
+    event_bytes -= std::min(event_bytes, events_of_unfinished(newest_first));
     std::deque<PassedAnswer> chosen;
     for (const auto& one : newest_first) {
-        if (one->result() != nullptr) {
+        const bool is_finished = one->result() != nullptr;
+        if (is_finished) {
             answer_bytes += one->result()->retained_bytes;
             is_full = is_full || (answers > 0 && answer_bytes > kPassedAnswersBytesMax);
-            if (is_full) {
-                continue;
-            }
             ++answers;
-        } else if (!one->can_pass()) {
-            continue;  // of what is counted before all is at rest
         }
-        chosen.push_front({one, event_bytes});
-        event_bytes -= std::min(event_bytes, one->events().bytes());
+        if (is_finished ? is_full : !one->can_pass()) {
+            continue;
+        }
+        std::size_t& left = is_finished ? event_bytes : unfinished_bytes;
+        chosen.push_front({one, left});
+        left -= std::min(left, one->events().bytes());
     }
     return chosen;
 }

@@ -40,6 +40,10 @@ json write_kernel(const PassedKernel& kernel) {
     for (const auto& death : kernel.process.deaths) {
         deaths.push_back(to_ticks(death));
     }
+    json waiting = json::array();
+    for (const PassedRequest& request : kernel.waiting) {
+        waiting.push_back(write_waiting(request));
+    }
     const auto& claimed = kernel.process.claimed_end;
     return {
         {"session", kernel.process.session},
@@ -52,13 +56,12 @@ json write_kernel(const PassedKernel& kernel) {
         {"text_parent", kernel.text_parent},
         {"begun", kernel.begun},
         {"run", kernel.run ? write_run(*kernel.run) : json()},
+        {"waiting", std::move(waiting)},
         {"shown", kernel.shown ? json(std::string(kernel.shown->frame())) : json()}};
 }
 
 PassedKernel read_kernel(
-    const json& text,
-    PassedInterpreter interpreter,
-    const std::function<std::shared_ptr<Execution>(const std::string& id)>& find) {
+    const json& text, PassedInterpreter interpreter, const FindExecution& find) {
     PassedKernel kernel;
     kernel.process.death = read_death(text);
     if (kernel.process.death.has_value() == static_cast<bool>(interpreter.pidfd)) {
@@ -82,9 +85,12 @@ PassedKernel read_kernel(
     }
     kernel.text_parent = text.at("text_parent").get<std::string>();
     kernel.begun = text.at("begun").get<std::uint64_t>();
-    // A program of an older format writes none of both.
+    // A program of an older format writes nothing of these.
     if (const json run = text.value("run", json()); !run.is_null()) {
         kernel.run = read_run(run, find);
+    }
+    for (const json& waiting : text.value("waiting", json::array())) {
+        kernel.waiting.push_back(read_waiting(waiting, find));
     }
     if (const json shown = text.value("shown", json()); !shown.is_null()) {
         auto message = protocol::Message::from_frame(shown.get<std::string>());

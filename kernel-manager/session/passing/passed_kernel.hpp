@@ -11,17 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <functional>
-#include <memory>
-#include <string>
-
 namespace cellkeep::session {
 
 nlohmann::json write_kernel(const PassedKernel& kernel);
-/// find: as in read_run().
 PassedKernel read_kernel(
-    const nlohmann::json& text,
-    PassedInterpreter interpreter,
-    const std::function<std::shared_ptr<Execution>(const std::string& id)>& find);
+    const nlohmann::json& text, PassedInterpreter interpreter, const FindExecution& find);
 
 }  // namespace cellkeep::session

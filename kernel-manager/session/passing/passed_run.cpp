@@ -92,7 +92,8 @@ json write_watch(const RunWatch::Passed& watch) {
         {"oom_kills", watch.monitor.oom_kills_at_begin},
         {"process_refusals", watch.monitor.process_refusals_at_begin},
         {"denials", std::move(denials)},
-        {"paused", watch.paused.count()}};
+        {"paused", watch.paused.count()},
+        {"counts_own_cpu", watch.counts_own_cpu}};
 }
 
 RunWatch::Passed read_watch(const json& text) {
@@ -107,6 +108,7 @@ RunWatch::Passed read_watch(const json& text) {
             {denial.at("system_call").get<std::string>(), denial.at("count").get<std::uint64_t>()});
     }
     watch.paused = nanoseconds(text.at("paused").get<std::int64_t>());
+    watch.counts_own_cpu = text.at("counts_own_cpu").get<bool>();
     return watch;
 }
 
@@ -145,6 +147,25 @@ ArtifactTracker::Passed read_files(const json& text) {
     return files;
 }
 
+PassedRequest read_request(const json& text, const FindExecution& find, ExecutionPhase phase) {
+    auto message = protocol::Message::from_frame(text.at("message").get<std::string>());
+    auto execution = find(text.at("execution").get<std::string>());
+    if (message.has_error() || !execution || execution->phase() != phase) {
+        throw json::other_error::create(502, "a request is of no execution in its phase", &text);
+    }
+    PassedRequest request{
+        .message = std::move(message).value(),
+        .execution = std::move(execution),
+        .stdin_text = {},
+        .timeout = std::nullopt,
+        .queued_at =
+            from_ticks<steady_clock::time_point>(text.at("queued_at").get<std::int64_t>())};
+    if (const json& timeout = text.at("timeout"); !timeout.is_null()) {
+        request.timeout = milliseconds(timeout.get<std::int64_t>());
+    }
+    return request;
+}
+
 }  // namespace
 
 json write_run(const PassedRun& run) {
@@ -156,36 +177,40 @@ json write_run(const PassedRun& run) {
         {"queued_at", to_ticks(run.queued_at)},
         {"started_at", to_ticks(run.request.started_at)},
         {"cpu_at_start", run.request.cpu_at_start.count()},
-        {"peak_is_own", run.request.peak_is_own},
         {"watch", write_watch(run.watch)},
         {"files", write_files(run.files)}};
 }
 
-PassedRun read_run(
-    const json& text,
-    const std::function<std::shared_ptr<Execution>(const std::string& id)>& find) {
-    auto message = protocol::Message::from_frame(text.at("message").get<std::string>());
-    auto execution = find(text.at("execution").get<std::string>());
-    if (message.has_error() || !execution || execution->phase() != ExecutionPhase::kRunning) {
-        throw json::other_error::create(502, "what runs is no execution that runs", &text);
-    }
+PassedRun read_run(const json& text, const FindExecution& find) {
+    PassedRequest asked = read_request(text, find, ExecutionPhase::kRunning);
     PassedRun run{
-        .message = std::move(message).value(),
-        .execution = std::move(execution),
+        .message = std::move(asked.message),
+        .execution = std::move(asked.execution),
         .recorder = read_recorder(text.at("recorder")),
-        .timeout = std::nullopt,
-        .queued_at = from_ticks<steady_clock::time_point>(text.at("queued_at").get<std::int64_t>()),
+        .timeout = asked.timeout,
+        .queued_at = asked.queued_at,
         .request = {},
         .watch = read_watch(text.at("watch")),
         .files = read_files(text.at("files"))};
-    if (const json& timeout = text.at("timeout"); !timeout.is_null()) {
-        run.timeout = milliseconds(timeout.get<std::int64_t>());
-    }
     run.request.started_at =
         from_ticks<steady_clock::time_point>(text.at("started_at").get<std::int64_t>());
     run.request.cpu_at_start = microseconds(text.at("cpu_at_start").get<std::int64_t>());
-    run.request.peak_is_own = text.at("peak_is_own").get<bool>();
     return run;
+}
+
+json write_waiting(const PassedRequest& request) {
+    return {
+        {"message", std::string(request.message.frame())},
+        {"execution", request.execution->id()},
+        {"stdin", request.stdin_text},
+        {"timeout", request.timeout ? json(request.timeout->count()) : json()},
+        {"queued_at", to_ticks(request.queued_at)}};
+}
+
+PassedRequest read_waiting(const json& text, const FindExecution& find) {
+    PassedRequest request = read_request(text, find, ExecutionPhase::kQueued);
+    request.stdin_text = text.at("stdin").get<std::string>();
+    return request;
 }
 
 }  // namespace cellkeep::session

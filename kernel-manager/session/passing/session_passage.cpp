@@ -115,11 +115,10 @@ Status go_on_with(
         read_kernel(text, std::move(interpreter), [&executions](const std::string& id) {
             return executions.find(id);
         });
-    std::optional<ExecutionRecorder> recorder;
-    if (passed.run) {
-        recorder.emplace(executions.make_recorder(passed.run->execution->id(), {}));
-    }
-    return kernel.go_on(std::move(passed), std::move(recorder));
+    return kernel.go_on(
+        std::move(passed), [&executions](const std::string& id, std::string stdin_text) {
+            return executions.make_recorder(id, std::move(stdin_text));
+        });
 }
 
 /// A program of an older format writes none.
@@ -296,6 +295,7 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
     passed.state = {
         {"options", write_options(parts_.setup.options)},
         {"paused", paused},
+        {"paused_since", moment_text(parts_.freezer.paused_since())},
         {"spec", write_spec(parts_.setup.spec, shared)},
         {"catalog", parts_.setup.catalog ? json(shared.add(parts_.setup.catalog)) : json()},
         {"mounted", parts_.setup.mounted},
@@ -324,6 +324,11 @@ PassedSession SessionPassage::pass_on(SharedParts& shared) {
 Status SessionPassage::go_on(PassedSession passed) {
     try {
         const json& state = passed.state;
+        if (is_paused(passed)) {  // before the times of what runs are looked at
+            const auto since =
+                state.contains("paused_since") ? find_steady(state, "paused_since") : std::nullopt;
+            parts_.freezer.go_on_paused(since.value_or(steady_clock::now()));
+        }
         parts_.account.go_on(read_account(state.at("account")));
         parts_.life.go_on(read_life(state.at("life")));
         read_output(state.at("output"), parts_.output);
@@ -360,9 +365,7 @@ Status SessionPassage::go_on(PassedSession passed) {
     } catch (const json::exception& failure) {
         return Error(ErrorCode::kProtocol, std::string("passed session: ") + failure.what());
     }
-    if (is_paused(passed)) {
-        parts_.freezer.go_on_paused();
-    } else {
+    if (!parts_.freezer.paused()) {
         parts_.freezer.note_use();
     }
     parts_.life.review();

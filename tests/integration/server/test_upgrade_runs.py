@@ -173,7 +173,7 @@ def test_one_that_nobody_waits_for_is_found_under_its_id(server: Server, session
     assert (stored.status_code, stored.json()["status"]) == (200, "ok"), stored.text
 
 
-def test_it_can_be_interrupted_and_its_time_goes_on(
+def test_it_can_be_interrupted_and_its_time_ends_it(
     server: Server, session: Session, pool: ThreadPoolExecutor
 ) -> None:
     answer = run(pool, session, WAIT)
@@ -188,6 +188,32 @@ def test_it_can_be_interrupted_and_its_time_goes_on(
     assert (result["status"], result["error"]["kind"]) == ("timeout", "wall_timeout")
     assert result["metrics"]["wall_ms"] >= 3000
     assert session.value("kept") == "1"
+
+
+def test_those_that_wait_begin_in_their_order(
+    server: Server, session: Session, pool: ThreadPoolExecutor
+) -> None:
+    first = run(pool, session, f"order = []\n{WAIT}")
+    path = session.path + "/executions"
+    waiting = []
+    for number in range(3):
+        body = {"code": f"order.append((input(), {number}))\norder", "stdin": f"line {number}\n"}
+        waiting.append(pool.submit(server.post_apart, path, body))
+
+        def all_came(count: int = number + 2) -> bool:
+            return len(server.get(path).json()["executions"]) == count
+
+        wait_until(all_came, SECONDS_MAX, "the request waits")
+    for _ in range(2):
+        upgrade(server)
+        phases = [one["phase"] for one in server.get(path).json()["executions"]]
+        assert phases == ["running", "queued", "queued", "queued"]
+    let_go(session)
+    assert result_of(first)["status"] == "ok"
+    results = [result_of(one) for one in waiting]
+    expected = [(f"line {number}", number) for number in range(3)]
+    assert results[-1]["result"]["text/plain"] == str(expected)
+    assert session.fetch()["used"]["executions"] == 4
 
 
 def test_an_interpreter_that_dies_ends_its_run(
@@ -223,16 +249,24 @@ def test_each_of_many_streams_has_all_of_its_events(
 ) -> None:
     """They are all written to when the signal comes."""
     sessions = [server.create(limits={"memory_mb": 128}) for _ in range(6)]
-    code = "import time\nfor n in range(3000):\n    print(n)\n    time.sleep(0.001)"
+    code = (
+        "import os, time\nopen('begun', 'w').close()\nn = 0\n"
+        "while not os.path.exists('go'):\n    print(n)\n    n += 1\n    time.sleep(0.001)\nn"
+    )
     streams = [pool.submit(list, session.events(code)) for session in sessions]
+    for session in sessions:
+        wait_until_begun(session)
     for _ in range(2):
         upgrade(server)
+    for session in sessions:
+        let_go(session)
     for session, stream in zip(sessions, streams, strict=True):
         events = stream.result(SECONDS_MAX)
         numbers = [event["seq"] for event in events if "seq" in event]
         assert numbers == list(range(1, len(numbers) + 1))
         text = "".join(event["text"] for event in events if event["type"] == "stdout")
-        assert text == "".join(f"{n}\n" for n in range(3000))
+        count = int(session.value("n"))
+        assert text == "".join(f"{n}\n" for n in range(count))
         assert session.delete() == 204
 
 
@@ -254,11 +288,34 @@ def test_a_client_that_goes_ends_its_run_if_it_said_so(server: Server, session: 
     assert one["status"] == "interrupted"
 
 
+def test_after_a_failed_exec_what_runs_goes_on(
+    mode: str, place: Place, pool: ThreadPoolExecutor
+) -> None:
+    with ModeServer(mode, *LEAN, *BARE) as server:
+        session = server.create()
+        answer = run(pool, session, f"print('a')\n{WAIT}\nprint('b')")
+        place.fail_after_the_check()
+        try:
+            started = server.record["started_at"]
+            Asked(server).wait("failed")
+        finally:
+            place.put_program()
+
+        def is_served() -> bool:
+            server.attach()
+            return server.record["started_at"] != started
+
+        wait_until(is_served, SECONDS_MAX, "the same program serves again")
+        let_go(session)
+        assert result_of(answer)["stdout"] == "a\nb\n"
+        assert session.delete() == 204
+
+
 def test_what_cannot_pass_is_waited_for(
     server: Server, place: Place, session: Session, pool: ThreadPoolExecutor
 ) -> None:
     """A program that does not know how; a text that is too long for the answer, which is being saved; tools that the
-    caller lends."""
+    caller lends; a file that comes with what waits."""
     working = [f"{session.info['id']} (code runs or waits)"]
     long_text = f"print('x' * {session.info['limits']['output_bytes'] + 1})"
     with place.older(7):
@@ -281,5 +338,20 @@ def test_what_cannot_pass_is_waited_for(
     assert asked.wait("waiting")["for"] == working
     let_go(session)
     assert list(events)[-1]["type"] == "finished"
+    asked.wait_until_served()
+    answer = run(pool, session, WAIT)
+    body = {"code": "open('in').read()", "files": [{"path": "in", "text": "x"}]}
+    behind = pool.submit(server.post_apart, session.path + "/executions", body)
+
+    def is_behind() -> bool:
+        all_of_it = server.get(session.path + "/executions").json()["executions"]
+        return all_of_it[-1]["phase"] == "queued"
+
+    wait_until(is_behind, SECONDS_MAX, "the request waits")
+    asked = Asked(server)
+    assert asked.wait("waiting")["for"] == working
+    let_go(session)
+    assert result_of(behind)["result"]["text/plain"] == "'x'"
+    assert result_of(answer)["status"] == "ok"
     asked.wait_until_served()
     assert session.value("1") == "1"

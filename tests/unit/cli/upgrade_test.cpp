@@ -199,6 +199,23 @@ TEST_CASE("requests that are not answered in time end the pause", "[cli][upgrade
     CHECK(server.leaves == 0);
 }
 
+TEST_CASE("a request that waits for what runs is waited for, too", "[cli][upgrade]") {
+    UpgradedServer server;
+    server.drains = false;
+    server.running = {"ses_1 (code runs)"};
+    server.on_news = [&](UpgradeNews news) {
+        if (news == UpgradeNews::kWaiting) {
+            CHECK(server.resumes == 1);
+            CHECK(server.told.back().second == server.running);
+            server.running.clear();
+            server.drains = true;
+        }
+    };
+    server.run();
+    CHECK(server.news() == UpgradeTexts{"waiting", "leaving"});
+    CHECK(server.leaves == 1);
+}
+
 TEST_CASE("what runs has the pause to come to its end", "[cli][upgrade]") {
     UpgradedServer server(1h);  // it ends when the third look finds nothing
     server.at_work = {"ses_1 (code runs)"};

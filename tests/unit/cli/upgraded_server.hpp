@@ -37,6 +37,7 @@ struct UpgradedServer {
     Result<cli::TakeOverAnswer> answer = cli::TakeOverAnswer{"2.0", 2};
     UpgradeTexts in_the_way;
     UpgradeTexts at_work;
+    UpgradeTexts running;
     std::function<void()> on_look = [] {};
     bool drains = true;
     std::function<void()> while_paused = [] {};
@@ -72,6 +73,7 @@ struct UpgradedServer {
                     on_look();
                     return at_work;
                 },
+            .running = [this] { return running; },
             .pause =
                 [this](
                     int format, std::chrono::milliseconds wanted, std::function<void(bool)> done) {

@@ -99,7 +99,6 @@ TEST_CASE("an execution whose code runs is the same one in another program", "[s
     order.session_id = "ses_1";
     order.passes = true;
     Execution before(io, order);
-    CHECK_FALSE(before.can_pass());  // it waits
     before.mark_started();
     before.add_event("stdout", protocol::TextPieces(R"({"text":"a"})"));
     REQUIRE(before.can_pass());
@@ -118,6 +117,23 @@ TEST_CASE("an execution whose code runs is the same one in another program", "[s
     after->finish(full_result());
     CHECK(after->events().last_sequence() == 3);
     CHECK_FALSE(after->can_pass());
+}
+
+TEST_CASE("an execution that waits is the same one in another program", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution::Order order;
+    order.id = "exe_1";
+    order.passes = true;
+    Execution before(io, order);
+    before.mark_queued();
+    REQUIRE(before.can_pass());
+    const json written = write_execution(before, 1000);
+    const auto after = read(io, through_cbor(written));
+    CHECK(write_execution(*after, 1000) == written);
+    CHECK(after->phase() == ExecutionPhase::kQueued);
+    CHECK_FALSE(after->started_at());
+    after->mark_started();
+    CHECK(after->events().last_sequence() == 2);
 }
 
 TEST_CASE("who waits for an execution that passes learns that", "[session][passing]") {

@@ -159,6 +159,12 @@ asio::awaitable<Response> watch(Request& request, Held held, Log log) {
     co_return response;
 }
 
+void note_awaiting(const Log& log) {
+    const std::lock_guard lock(log->mutex);
+    ++log->awaiting;
+    log->changed.notify_all();
+}
+
 /// True if it was released, false if the request has passed to another program.
 asio::awaitable<bool> hold_or_pass(ClientWatch& client, std::string what, Held held, Log log) {
     const auto timer =
@@ -170,6 +176,7 @@ asio::awaitable<bool> hold_or_pass(ClientWatch& client, std::string what, Held h
     });
     held->push_back(timer);
     client.watch([log] { note_gone(log); });
+    note_awaiting(log);
     boost::system::error_code woken;  // that is how both wake us
     co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, woken));
     client.watch({});
@@ -203,6 +210,9 @@ asio::awaitable<Response> await_stream(Request& request, Held held, Log log) {
         response.body = StreamBody{
             [held, log](BodyWriter& writer) { return await_in_stream(writer, held, log); }};
         co_return response;
+    }
+    if (request.headers.find("X-Refused") != nullptr) {
+        co_return make_empty(204);
     }
     StreamBody rest{[awaited = request.awaited](BodyWriter& writer) -> asio::awaitable<Status> {
         co_return co_await writer.write("there: " + awaited + "\n");

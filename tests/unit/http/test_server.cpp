@@ -178,6 +178,12 @@ void TestServer::wait_for_end_of_run() const {
     REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), ended));
 }
 
+void TestServer::wait_for_awaiting(int handlers) const {
+    std::unique_lock lock(sockets_->mutex);
+    const auto seen = [&] { return sockets_->awaiting >= handlers; };
+    REQUIRE(sockets_->changed.wait_for(lock, std::chrono::seconds(20), seen));
+}
+
 void TestServer::wait_for_gone(int clients) const {
     std::unique_lock lock(sockets_->mutex);
     const auto seen = [&] { return sockets_->gone >= clients; };

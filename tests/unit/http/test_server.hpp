@@ -27,6 +27,7 @@ struct SocketLog {
     std::optional<ErrorCode> send_error;
     int ended = 0;
     int gone = 0;                    // clients that a handler saw go
+    int awaiting = 0;                // handlers that have begun to wait for what may pass
     std::vector<std::string> heard;  // of a client that was asked to leave
 };
 
@@ -81,6 +82,8 @@ class TestServer {
     ErrorCode last_send_error() const;
     /// What clients said after they were asked to leave, when a handler has returned.
     std::vector<std::string> heard() const;
+    /// Waits until this number of handlers has begun to wait for what may pass.
+    void wait_for_awaiting(int handlers) const;
     /// Waits until this number of handlers has seen its client go.
     void wait_for_gone(int clients) const;
     /// What was logged; after stop().

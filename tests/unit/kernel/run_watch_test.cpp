@@ -277,5 +277,31 @@ TEST_CASE("a run without a limit ends with none", "[session][watch]") {
     CHECK(hit->reason == LimitReason::kOom);
 }
 
+TEST_CASE(
+    "a run that passes is charged by the clock by which it began", "[session][run][passing]") {
+    WatchFixture left;
+    left.limits.cpu = 60s;
+    left.own_cpu = 2s;
+    left.usage.cpu_time = 2s;
+    left.watch.count_own_cpu();
+    left.begin();
+    const RunningRequest::Passed request = left.run->pass_on();
+    const RunWatch::Passed passed = left.watch.pass_on();
+    CHECK(passed.counts_own_cpu);
+
+    WatchFixture next;
+    next.limits.cpu = 60s;
+    next.own_cpu = 5s;
+    next.usage.cpu_time = 75s;  // another language's, for the most part
+    next.run.emplace(RunningRequest::go_on(
+        {left.run->message(), nullptr, nullptr, left.run->request().queued_at}, 1, request));
+    next.watch.go_on(*next.run, passed);
+    CHECK(next.cuts.empty());
+    next.watch.count_own_cpu();  // when the other language's kernel goes on
+    CHECK(next.run->cpu_used(5s) == 3s);
+    CHECK_FALSE(next.watch.settle(std::nullopt).has_value());
+    CHECK(next.run->measure(steady_clock::now(), std::nullopt).cpu == 3s);
+}
+
 }  // namespace
 }  // namespace cellkeep::session

@@ -332,9 +332,12 @@ TEST_CASE("a thaw that fails is reported, and not tried for ever", "[session][fr
 
 TEST_CASE("what another program has paused stays so until it is woken", "[session][freezer]") {
     World world(kSoon);
-    world.freezer.go_on_paused();
+    const auto since = std::chrono::steady_clock::now() - std::chrono::hours(1);
+    world.freezer.go_on_paused(since);
     CHECK(world.freezer.frozen());
     CHECK(world.freezer.paused());
+    CHECK(world.freezer.paused_since() == since);
+    CHECK(world.freezer.paused_for(since + std::chrono::hours(3)) == std::chrono::hours(3));
     CHECK(world.done.empty());  // it is frozen already
     int woken = 0;
     REQUIRE(world.freezer.freeze([&woken] { ++woken; }).has_value());

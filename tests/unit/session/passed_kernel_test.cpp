@@ -32,6 +32,9 @@ void let_die(KernelFixture& fixture) {
     }
 }
 
+/// Nothing runs.
+const SupervisedKernel::MakeRecorder kNoRecorder;
+
 PassedKernel read(const json& text, PassedInterpreter interpreter) {
     return read_kernel(text, std::move(interpreter), [](const std::string&) { return nullptr; });
 }
@@ -51,7 +54,7 @@ TEST_CASE("a kernel that is dead for good passes as that", "[session][passing]")
     CHECK_FALSE(left.kernel.can_pass(true));
 
     KernelFixture next;
-    REQUIRE(next.kernel.go_on(through_text(passed)).has_value());
+    REQUIRE(next.kernel.go_on(through_text(passed), kNoRecorder).has_value());
     CHECK(next.kernel.state() == KernelState::kDead);
     REQUIRE(next.kernel.death().has_value());
     CHECK(to_string(*next.kernel.death()) == "exited(3)");
@@ -83,7 +86,7 @@ TEST_CASE("deaths before a hand-over count after it", "[session][passing]") {
     KernelFixture left;
     let_die(left);
     KernelFixture next;
-    REQUIRE(next.kernel.go_on(through_text(left.kernel.pass_on())).has_value());
+    REQUIRE(next.kernel.go_on(through_text(left.kernel.pass_on()), kNoRecorder).has_value());
     std::optional<Status> restarted;
     next.wait(next.kernel.restart(), restarted);
     // A restart that was asked for begins the count anew.

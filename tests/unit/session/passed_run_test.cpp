@@ -36,7 +36,7 @@ PassedRun full_run(std::shared_ptr<Execution> execution) {
         .recorder = {},
         .timeout = std::chrono::milliseconds(7),
         .queued_at = std::chrono::steady_clock::now(),
-        .request = {std::chrono::steady_clock::now(), std::chrono::microseconds(3), true},
+        .request = {std::chrono::steady_clock::now(), std::chrono::microseconds(3)},
         .watch = {},
         .files = {}};
     run.recorder.stdout_text = std::string("no \xff UTF-8\0", 12);
@@ -49,6 +49,7 @@ PassedRun full_run(std::shared_ptr<Execution> execution) {
     run.watch.monitor.denials = {{"ptrace", 4}};
     run.watch.monitor.oom_kills_at_begin = 1;
     run.watch.paused = std::chrono::seconds(5);
+    run.watch.counts_own_cpu = true;
     sandbox::FileState state;
     state.kind = sandbox::EntryKind::kFile;
     state.bytes = 9;
@@ -77,6 +78,35 @@ TEST_CASE("what runs is the same in another program", "[session][passing]") {
     CHECK(read.files.listing.at("a/\xfe").bytes == 9);
     CHECK(read.watch.monitor.denials.at(0).system_call == "ptrace");
     CHECK(read.message.header().msg_type == "execute_request");
+}
+
+TEST_CASE("what waits is the same in another program", "[session][passing]") {
+    boost::asio::io_context io;
+    Execution::Order order;
+    order.id = "exe_1";
+    const auto execution = std::make_shared<Execution>(io, std::move(order));
+    const PassedRequest request{
+        full_run(execution).message,
+        execution,
+        "to be read",
+        std::chrono::milliseconds(7),
+        std::chrono::steady_clock::now()};
+    json written = write_waiting(request);
+    const auto read = [&] {
+        return read_waiting(through_cbor(written), [&](const std::string&) { return execution; });
+    };
+    CHECK(write_waiting(read()) == written);
+    CHECK(read().stdin_text == "to be read");
+    SECTION("its execution runs") {
+        execution->mark_started();
+    }
+    SECTION("no text for input()") {
+        written.erase("stdin");
+    }
+    SECTION("a timeout that is a text") {
+        written["timeout"] = "7";
+    }
+    CHECK_THROWS_AS(read(), json::exception);
 }
 
 TEST_CASE("what is no run is not read", "[session][passing]") {
