@@ -91,7 +91,7 @@ inline constexpr std::size_t kAwaitingHeadBytesMax = 8ULL << 10U;
 struct InheritedSocket {
     UniqueFd fd;                               // invalid: none
     std::optional<UnixSocketFile> file;        // of a Unix socket whose path is ours to remove
-    std::vector<UniqueFd> connections;         // of clients that wait for an answer or for nothing
+    std::vector<UniqueFd> connections;         // at rest; a request may wait in the socket
     std::vector<AwaitingConnection> awaiting;  // of clients that wait for an answer
 };
 /// Where it listens. kInvalidArgument if it does not, or is neither of TCP nor a Unix socket with

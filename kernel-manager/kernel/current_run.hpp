@@ -123,10 +123,10 @@ class CurrentRun {
     bool can_pass() const { return current_.has_value() && current_->can_pass(); }
     /// About what it passes; 0 if nothing runs.
     std::size_t passed_bytes() const;
-    /// Nothing runs here any more, and nobody has been answered. Precondition: can_pass().
+    /// Gives the run away without answering its client. Precondition: can_pass().
     PassedRun pass_on();
-    /// In place of begin(). recorder: of this execution, and new. An error: it runs, but nobody
-    /// will be answered.
+    /// In place of begin(). recorder: a new one, of this execution. After an error this object does
+    /// not follow the run: its client gets no answer.
     Status go_on(PassedRun passed, ExecutionRecorder recorder);
 
     // --- how it is

@@ -67,7 +67,7 @@ class RequestQueue {
     std::vector<PendingRequest> take_all();
     /// Each is an execution that can pass (Execution::can_pass), and no file comes with it.
     bool can_pass() const;
-    /// All of them, in order; nobody has been answered. Precondition: can_pass().
+    /// Gives all of them away, in order, without answering their clients. Precondition: can_pass().
     std::vector<PassedRequest> pass_on();
 
     /// A request with this msg_id waits.

@@ -117,7 +117,8 @@ class RunningRequest {
     ExecutionMetrics measure(Time now, std::optional<std::uint64_t> memory_peak) const;
 
     // --- its way to another program in this process
-    /// An execution whose code runs: nobody cuts it short, it asks nothing, and it has not ended.
+    /// It is an execution whose code runs. It is not being cut short, it does not ask for input,
+    /// and its reply has not come.
     bool can_pass() const;
     /// What is known of such a request besides the request itself.
     struct Passed {

@@ -64,8 +64,8 @@ struct EventStream {
     /// Null: nothing happens.
     std::shared_ptr<DisconnectGuard> on_disconnect;
     std::chrono::milliseconds heartbeat = limits::kEventHeartbeat;
-    /// What another program in this process is told, which then goes on, besides "after": the last
-    /// event that the client has. Null: none can.
+    /// What another program in this process needs to go on with the stream, but for the place
+    /// ("after"), which write_events() adds. Null: no other program can go on.
     nlohmann::json awaited;
 };
 

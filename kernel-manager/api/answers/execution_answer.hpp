@@ -45,8 +45,8 @@ struct AnswerPlan {
     /// Called if the client goes before the end and no other client listens. Empty: nothing
     /// happens.
     std::function<void()> on_abandoned;
-    /// What another program in this process is told, which then gives the answer or what is left of
-    /// its stream (http::ClientWatch::await): a JSON object. Null: none can.
+    /// What another program in this process needs to give this answer, or the rest of its stream: a
+    /// JSON object for http::ClientWatch::await(). Null: no other program can give it.
     nlohmann::json awaited;
     /// It goes on with a stream whose beginning another program has sent.
     bool goes_on = false;

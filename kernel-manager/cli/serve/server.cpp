@@ -146,7 +146,10 @@ Status Server::make_parts(HandOver before) {
     service_->add_listener(zmq_front_.get());
     const OfferedTools offered{providers_.tools->broker(), providers_.tools->approvals()};
     BOOST_OUTCOME_TRY(fronts_, Fronts::create(io_, plan_, *service_, opened_, offered));
-    BOOST_OUTCOME_TRY(take_awaiting(before.sessions, before.sockets));
+    if (const Status taken = take_awaiting(before.sessions, before.sockets); taken.has_error()) {
+        // Clients that see their connections closed are less than sessions that end.
+        log_event(LogLevel::kWarning, "upgrade", {{"message", taken.error().message()}});
+    }
     BOOST_OUTCOME_TRY(
         listeners_,
         Listeners::open(

@@ -40,7 +40,7 @@ class PeerWatch : public ClientWatch, public std::enable_shared_from_this<PeerWa
     bool has_begun() const { return begun_; }
     /// In a pause after which another program may give the answer.
     void hold(bool held);
-    /// Another program gives the answer: nobody learns of the client any more.
+    /// Another program gives the answer. on_gone is not called any more.
     void pass_on();
     /// Tells the writer of the body that the connection is to close soon.
     void announce_closing();

@@ -24,7 +24,7 @@ from processes import (
     start,
     wait_for_text,
 )
-from upgrades import BARE, SECONDS_MAX, Asked, Place, kinds_of, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, fail_to_replace, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -259,19 +259,9 @@ def test_a_failed_exec_leaves_commands_as_they_are(mode: str, place: Place) -> N
             counter = Counter(session)
             follower = Follower(session, counter.process)
             wait_for_more(session, counter.process)
-            before = server.record["started_at"]
-            # It passes the check and is gone.
-            place.put_script(f'{place.real} "$@"', f"rm -f {place.path}")
-            Asked(server).wait("failed")
-
-            def goes_on(server: Server = server, before: str = before) -> bool:
-                server.attach()
-                return server.record["started_at"] != before
-
-            wait_until(goes_on, SECONDS_MAX, "the server goes on")
+            fail_to_replace(server, place)
             assert post(session, cat, "stdin", text="here\n").status_code == 204
             wait_for_text(session, cat, "here\n")
-            place.put_program()
             upgrade(server)
             assert post(session, cat, "stdin", text="there\n", close=True).status_code == 204
             assert finish(session, cat).stdout == b"here\nthere\n"

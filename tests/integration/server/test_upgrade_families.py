@@ -12,7 +12,7 @@ from branches import DEPTH_MAX, ask_merge, branch, create, items, merge
 from checkpoints import checkpoint, differences, listed, roll_back, run
 from harness import LEAN, Server, Session, cgroups_of, wait_until
 from modes import ModeServer, has
-from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, kinds_of, news
+from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, fail_to_replace, kinds_of, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -293,18 +293,7 @@ def test_after_a_failed_exec_the_family_is_there(
         child = branch(middle)
         put(child, "child")
         assert middle.delete() == 204
-        place.fail_after_the_check()
-        try:
-            started = server.record["started_at"]
-            Asked(server).wait("failed")
-        finally:
-            place.put_program()
-
-        def goes_on() -> bool:
-            server.attach()
-            return server.record["started_at"] != started
-
-        wait_until(goes_on, SECONDS_MAX, "the server goes on")
+        fail_to_replace(server, place)
         assert is_as_put(child, "child") and is_as_put(parent, "parent")
         upgrade(server)
         assert is_as_put(branch(child), "child") and is_as_put(branch(parent), "parent")

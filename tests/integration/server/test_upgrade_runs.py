@@ -13,7 +13,7 @@ import requests
 
 from harness import LEAN, Server, Session, read_lines, wait_for, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, upgrade
+from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, fail_to_replace, upgrade
 
 pytestmark = pytest.mark.both_modes
 
@@ -153,7 +153,7 @@ def test_a_stream_goes_on_with_the_next_event(server: Server, session: Session, 
     assert session.value("6 * 7") == "42"
 
 
-def test_one_that_nobody_waits_for_is_found_under_its_id(server: Server, session: Session) -> None:
+def test_an_execution_without_a_client_is_found_under_its_id(server: Server, session: Session) -> None:
     begun = server.request(
         "POST",
         session.path + "/executions",
@@ -294,18 +294,7 @@ def test_after_a_failed_exec_what_runs_goes_on(
     with ModeServer(mode, *LEAN, *BARE) as server:
         session = server.create()
         answer = run(pool, session, f"print('a')\n{WAIT}\nprint('b')")
-        place.fail_after_the_check()
-        try:
-            started = server.record["started_at"]
-            Asked(server).wait("failed")
-        finally:
-            place.put_program()
-
-        def is_served() -> bool:
-            server.attach()
-            return server.record["started_at"] != started
-
-        wait_until(is_served, SECONDS_MAX, "the same program serves again")
+        fail_to_replace(server, place)
         let_go(session)
         assert result_of(answer)["stdout"] == "a\nb\n"
         assert session.delete() == 204

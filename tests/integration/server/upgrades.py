@@ -118,6 +118,22 @@ def upgrade(server: Server) -> None:
     assert [each["outcome"] for each in news(server)[asked.before :]] == ["leaving", "taken_over"]
 
 
+def fail_to_replace(server: Server, place: Place) -> None:
+    """The other program passes the check and is gone at the exec. Until the same program serves again."""
+    started = server.record["started_at"]
+    place.fail_after_the_check()
+    try:
+        Asked(server).wait("failed")
+    finally:
+        place.put_program()
+
+    def goes_on() -> bool:
+        server.attach()
+        return server.record["started_at"] != started
+
+    wait_until(goes_on, SECONDS_MAX, "the server goes on")
+
+
 def language_states(session: Session) -> dict[str, tuple[str, int]]:
     """The state and the restarts of each language that the session uses."""
     used = [one for one in session.fetch()["languages"] if one["state"] != "unused"]
