@@ -189,6 +189,9 @@ inline constexpr std::chrono::seconds kHttpDrainTimeout{10};
 inline constexpr std::chrono::seconds kHttpStreamStallMax{30};
 /// Pieces of all streamed answers that are written in one turn of the event loop.
 inline constexpr std::size_t kHttpStreamPiecesPerTurn = 4;
+/// What of an answer is written before others have their turn. A socket takes megabytes at once: of
+/// forty answers of 20 MB, the one that came last would wait for all the others.
+inline constexpr std::size_t kHttpWriteAtOnceBytesMax = 64ULL << 10U;
 /// What a client may send ahead while its answer is on the way. Behind that it is no longer seen
 /// that it went, until something is written to it.
 inline constexpr std::size_t kHttpAheadBytesMax = 32ULL << 10U;

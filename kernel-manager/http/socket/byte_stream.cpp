@@ -2,6 +2,7 @@
 #include "kernel-manager/http/socket/byte_stream.hpp"
 
 #include "kernel-manager/http/socket/transport.hpp"
+#include "protocol/limits.hpp"
 #include "protocol/support/await.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -247,9 +248,15 @@ std::size_t ByteStream::write_at_once(std::span<const asio::const_buffer> buffer
     }
     std::array<iovec, kBuffersMax> pieces;  // not initialised: only `count` of them are
     std::size_t count = 0;
+    std::size_t room = limits::kHttpWriteAtOnceBytesMax;
     for (const asio::const_buffer& buffer : buffers.first(std::min(buffers.size(), kBuffersMax))) {
+        const std::size_t taken = std::min(buffer.size(), room);
         // sendmsg(2) only reads what iov_base points to; its type is historical.
-        pieces[count++] = {const_cast<void*>(buffer.data()), buffer.size()};
+        pieces[count++] = {const_cast<void*>(buffer.data()), taken};
+        room -= taken;
+        if (room == 0) {
+            break;
+        }
     }
     msghdr header{};
     header.msg_iov = pieces.data();

@@ -82,9 +82,9 @@ class ByteStream {
     /// Something has come that nobody has read.
     bool has_input() const;
 
-    /// Sends what the socket takes at this moment, and returns how many bytes that was: without a
-    /// turn of the event loop. 0 where TLS or a failure is in the way: async_write_some() goes on
-    /// and reports it. No write may be waiting.
+    /// Sends what the socket takes at this moment, at most limits::kHttpWriteAtOnceBytesMax, and
+    /// returns how many bytes that was: without a turn of the event loop. 0 where TLS or a failure
+    /// is in the way: async_write_some() goes on and reports it. No write may be waiting.
     std::size_t write_at_once(std::span<const boost::asio::const_buffer> buffers);
 
     /// A WebSocket message whose first frame, as the library writes it, has this payload (by

@@ -5,6 +5,7 @@
 #include "kernel-manager/http/connection/request_reader.hpp"
 #include "kernel-manager/http/connection/response_sender.hpp"
 #include "kernel-manager/http/connection/wire.hpp"
+#include "protocol/limits.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -18,10 +19,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -85,6 +89,18 @@ class Parts {
         result.emplace(co_await std::move(work));
     }
 };
+
+TEST_CASE("what is written at once has a bound, and the rest is not touched", "[http][parts]") {
+    Parts parts;
+    constexpr std::size_t kMost = limits::kHttpWriteAtOnceBytesMax;
+    // The socket itself takes all of it at once.
+    const std::string head(1000, 'h');
+    const std::string body(kMost, 'b');
+    const std::array<asio::const_buffer, 2> answer{asio::buffer(head), asio::buffer(body)};
+    CHECK(parts.wire->stream->write_at_once(std::span(answer).first(1)) == head.size());
+    CHECK(parts.wire->stream->write_at_once(answer) == kMost);
+    CHECK(parts.receive_all() == head + head + body.substr(0, kMost - head.size()));
+}
 
 TEST_CASE("a deadline is due at its time, and a new one has not expired", "[http][parts]") {
     Deadline deadline;
