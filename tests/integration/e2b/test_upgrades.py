@@ -3,6 +3,7 @@
 program."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from e2b import SandboxException, SandboxQuery, SandboxState
 from e2b_code_interpreter import Sandbox
 
 from harness import LEAN, TOKEN, Server, wait_until
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news, open_place
+from upgrades import BARE, SECONDS_MAX, WAIT, Asked, Place, let_go, news, open_place, wait_until_begun
 
 # The server keeps a sandbox's end on its steady clock and turns it into a date for each answer: two dates of
 # one end may differ a little.
@@ -275,3 +276,25 @@ def test_the_sandbox_of_the_debug_mode_goes_on(place: Place, monkeypatch: pytest
         upgrade(server)
         assert sandbox.run_code("x + 1").text == "42"
         assert len(server.get("/v1/sessions").json()["sessions"]) == 1
+
+
+def test_a_run_that_stands_still_passes_and_goes_on_when_it_is_woken(server: Server) -> None:
+    """Its client uses the session API and waits, while a client of E2B's has paused the sandbox."""
+    sandbox = Sandbox.create(timeout=600)
+    session = server.adopt(server.get(f"/v1/sessions/ses_{sandbox.sandbox_id}").json())
+    session.execute("import os; os.chdir('/workspace')")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        body = {"code": WAIT + "6 * 7"}
+        answer = pool.submit(server.post_apart, session.path + "/executions", body)
+        wait_until_begun(session)
+        sandbox.pause()
+        for _ in range(2):
+            upgrade(server)
+            assert sandbox.get_info().state == SandboxState.PAUSED
+            assert not answer.done()
+        assert Sandbox.connect(sandbox.sandbox_id, timeout=600).is_running()
+        let_go(session)
+        result = answer.result(SECONDS_MAX).json()
+    assert (result["status"], result["result"]["text/plain"]) == ("ok", "42")
+    assert sandbox.run_code("6 * 7").text == "42"
+    sandbox.kill()

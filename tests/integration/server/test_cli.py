@@ -12,6 +12,7 @@ import psutil
 import pytest
 from jupyter_client import BlockingKernelClient
 
+from certificates import make_certificate
 from harness import Server, Session, binary, wait_until
 
 
@@ -30,15 +31,6 @@ def write_notebook(path: Path, cells: list[str]) -> Path:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
     nbformat.write(notebook, path)
     return path
-
-
-def make_certificate(directory: Path) -> tuple[Path, Path]:
-    certificate, key = directory / "certificate.pem", directory / "key.pem"
-    command = "openssl req -x509 -nodes -days 1 -subj /CN=localhost -newkey ec"
-    command += f" -pkeyopt ec_paramgen_curve:prime256v1 -keyout {key} -out {certificate}"
-    subprocess.run(command.split(), check=True, capture_output=True, timeout=60)
-    key.chmod(0o600)
-    return certificate, key
 
 
 def test_version() -> None:

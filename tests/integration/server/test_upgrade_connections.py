@@ -4,12 +4,14 @@
 import http.client
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
 
+from certificates import make_certificate
 from harness import LEAN, TOKEN, Server
-from upgrades import BARE, Asked, Place, open_place
+from upgrades import BARE, SECONDS_MAX, WAIT, Asked, Place, let_go, open_place, wait_until_begun
 
 UPGRADES = 3
 
@@ -101,3 +103,27 @@ def test_for_a_program_that_takes_no_connections_over_each_is_closed_or_answered
     later.close()
     place.put_program()
     Asked(server).wait_until_served()
+
+
+def test_a_client_of_tls_that_waits_for_its_answer_is_waited_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state of its TLS connection is in this program's memory."""
+    certificate, key = make_certificate(place.folder)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    arguments = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with Server(*LEAN, *BARE, *arguments) as server, ThreadPoolExecutor(max_workers=1) as pool:
+        assert server.url.startswith("https://")
+        session = server.create()
+        answer = pool.submit(server.post_apart, session.path + "/executions", {"code": WAIT})
+        wait_until_begun(session)
+        (running,) = server.get(session.path + "/executions").json()["executions"]
+        asked = Asked(server)
+        why = "a client waits for it on a connection that cannot pass"
+        assert asked.wait("waiting")["for"] == [f"{running['id']} ({why})"]
+        assert session.fetch()["state"] == "busy"
+        let_go(session)
+        assert answer.result(SECONDS_MAX).json()["status"] == "ok"
+        asked.wait_until_served()
+        assert session.value("6 * 7") == "42"
+        assert session.delete() == 204

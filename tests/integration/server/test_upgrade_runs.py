@@ -13,18 +13,21 @@ import requests
 
 from harness import LEAN, Server, Session, read_lines, wait_for, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, TOOL, Asked, Place, fail_to_replace, upgrade
+from upgrades import (
+    BARE,
+    SECONDS_MAX,
+    TOOL,
+    WAIT,
+    Asked,
+    Place,
+    fail_to_replace,
+    is_there,
+    let_go,
+    upgrade,
+    wait_until_begun,
+)
 
 pytestmark = pytest.mark.both_modes
-
-WAIT = """
-import os, time
-open('begun', 'w').close()
-while not os.path.exists('go'):
-    time.sleep(0.01)
-os.remove('go'); os.remove('begun')
-"""
-
 
 @pytest.fixture(scope="module")
 def server(mode: str, place: Place) -> Iterator[Server]:
@@ -43,18 +46,6 @@ def session(server: Server) -> Iterator[Session]:
 def pool() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(max_workers=8) as executor:
         yield executor
-
-
-def is_there(session: Session, name: str) -> bool:
-    return session.server.get(f"{session.path}/files/{name}").status_code == 200
-
-
-def wait_until_begun(session: Session) -> None:
-    wait_until(lambda: is_there(session, "begun"), SECONDS_MAX, "the code has begun")
-
-
-def let_go(session: Session) -> None:
-    assert session.server.request("PUT", session.path + "/files/go", data=b"").ok
 
 
 def run(pool: ThreadPoolExecutor, session: Session, code: str, **fields: object) -> Future[requests.Response]:

@@ -22,6 +22,14 @@ from modes import open_folder
 SECONDS_MAX = 60
 # An execution to which its caller lends one does not pass while it runs.
 TOOL = {"name": "ask", "description": "asks", "input_schema": {"type": "object"}}
+# Code that runs until it is let go.
+WAIT = """
+import os, time
+open('begun', 'w').close()
+while not os.path.exists('go'):
+    time.sleep(0.01)
+os.remove('go'); os.remove('begun')
+"""
 # A server at rest: nothing is made in advance.
 BARE = ("--prespawn-count", "0", "--no-zygotes")
 
@@ -132,6 +140,18 @@ def fail_to_replace(server: Server, place: Place) -> None:
         return server.record["started_at"] != started
 
     wait_until(goes_on, SECONDS_MAX, "the server goes on")
+
+
+def is_there(session: Session, name: str) -> bool:
+    return session.server.get(f"{session.path}/files/{name}").status_code == 200
+
+
+def wait_until_begun(session: Session) -> None:
+    wait_until(lambda: is_there(session, "begun"), SECONDS_MAX, "the code has begun")
+
+
+def let_go(session: Session) -> None:
+    assert session.server.request("PUT", session.path + "/files/go", data=b"").ok
 
 
 def language_states(session: Session) -> dict[str, tuple[str, int]]:
