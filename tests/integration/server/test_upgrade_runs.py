@@ -29,6 +29,7 @@ from upgrades import (
 
 pytestmark = pytest.mark.both_modes
 
+
 @pytest.fixture(scope="module")
 def server(mode: str, place: Place) -> Iterator[Server]:
     with ModeServer(mode, *LEAN, *BARE) as running:
