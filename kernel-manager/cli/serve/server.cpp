@@ -159,7 +159,7 @@ Status Server::make_parts(HandOver before) {
     zmq_front_->end_taking_over();
     BOOST_OUTCOME_TRY(fronts_->go_on(names));
     arrivals_ = watch_environments(io_, *service_);
-    upgrade_ = Upgrade::create(io_, upgrade_hooks());
+    upgrade_ = Upgrade::create(io_, upgrade_hooks(), {});
     BOOST_OUTCOME_TRY(upgrade_signal_, UpgradeSignal::create(io_, [this] { upgrade_->begin(); }));
     return ok();
 }

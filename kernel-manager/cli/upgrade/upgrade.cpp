@@ -18,23 +18,27 @@ namespace cellkeep::cli {
 
 namespace asio = boost::asio;
 
-Upgrade::Upgrade(
-    asio::io_context& io,
-    Hooks hooks,
-    std::chrono::milliseconds pause_patience,
-    std::chrono::milliseconds apart)
+namespace {
+
+/// Takes away from `long_ones` what is not among those that work now.
+void leave_those_in(const std::vector<std::string>& working, std::vector<std::string>& long_ones) {
+    std::erase_if(long_ones, [&working](const std::string& name) {
+        return std::find(working.begin(), working.end(), name) == working.end();
+    });
+}
+
+}  // namespace
+
+Upgrade::Upgrade(asio::io_context& io, Hooks hooks, Patience patience)
     : io_(io),
       hooks_(std::move(hooks)),
-      pause_patience_(pause_patience),
-      apart_(apart),
+      pause_patience_(patience.pause),
+      unpaused_most_(patience.unpaused),
+      apart_(patience.apart),
       look_(io) {}
 
-std::shared_ptr<Upgrade> Upgrade::create(
-    asio::io_context& io,
-    Hooks hooks,
-    std::chrono::milliseconds pause_patience,
-    std::chrono::milliseconds apart) {
-    return std::shared_ptr<Upgrade>(new Upgrade(io, std::move(hooks), pause_patience, apart));
+std::shared_ptr<Upgrade> Upgrade::create(asio::io_context& io, Hooks hooks, Patience patience) {
+    return std::shared_ptr<Upgrade>(new Upgrade(io, std::move(hooks), patience));
 }
 
 void Upgrade::begin() {
@@ -110,6 +114,10 @@ asio::awaitable<bool> Upgrade::try_once() {
     if (!other) {
         co_return false;
     }
+    const bool waited = co_await wait_for_long_work(other->format);
+    if (stopped_ || waited) {
+        co_return !stopped_;
+    }
     const auto deadline = std::chrono::steady_clock::now() + pause_patience_;
     Step step = [this, format = other->format](
                     std::chrono::milliseconds patience, std::function<void(bool)> done) {
@@ -179,6 +187,31 @@ asio::awaitable<bool> Upgrade::wait_for_the_way(int format) {
     co_return true;
 }
 
+/// What works for a while already would outlast the pause, in which everybody waits: it is waited
+/// for before. Whether there was such a thing.
+asio::awaitable<bool> Upgrade::wait_for_long_work(int format) {
+    const Look look = at_work_for(format);
+    std::vector<std::string> long_ones = look();
+    const auto known_at =
+        std::chrono::steady_clock::now() + pause_patience_ / kUpgradeShortWorkPart;
+    while (!stopped_ && !long_ones.empty() && std::chrono::steady_clock::now() < known_at) {
+        co_await look_again(kUpgradeRestLook);
+        leave_those_in(look(), long_ones);
+    }
+    if (stopped_ || long_ones.empty()) {
+        co_return false;
+    }
+    hooks_.tell(News::kWaiting, long_ones);
+    // A session in which one execution follows another may never be seen at rest. A pause keeps the
+    // next one back, so it is tried in the end.
+    const auto latest = std::chrono::steady_clock::now() + unpaused_most_;
+    while (!stopped_ && !long_ones.empty() && std::chrono::steady_clock::now() < latest) {
+        co_await look_again(kUpgradeLook);
+        leave_those_in(look(), long_ones);
+    }
+    co_return long_ones.empty();
+}
+
 /// Until each of what works now has been seen at rest. Others may work by then: they are short
 /// until they have shown otherwise.
 asio::awaitable<void> Upgrade::wait_for_rest(Look look) {
@@ -187,10 +220,7 @@ asio::awaitable<void> Upgrade::wait_for_rest(Look look) {
     apart_ = std::min(2 * apart_, kUpgradeApartMost);
     while (!stopped_ && (std::chrono::steady_clock::now() < earliest || !long_ones.empty())) {
         co_await look_again(kUpgradeLook);
-        const std::vector<std::string> working = look();
-        std::erase_if(long_ones, [&working](const std::string& name) {
-            return std::find(working.begin(), working.end(), name) == working.end();
-        });
+        leave_those_in(look(), long_ones);
     }
 }
 

@@ -26,6 +26,10 @@ namespace cellkeep::cli {
 
 /// How long what is being answered, and what runs, may take while new requests wait.
 inline constexpr std::chrono::milliseconds kUpgradePausePatience{10'000};
+/// What works for this part of that time before the pause is long: it is waited for without one.
+inline constexpr int kUpgradeShortWorkPart = 10;
+/// But no longer than this. Then a pause is tried all the same.
+inline constexpr std::chrono::milliseconds kUpgradeUnpausedMost{300'000};
 /// How often it looks in that time whether everything is at rest.
 inline constexpr std::chrono::milliseconds kUpgradeRestLook{10};
 /// How long clients that are asked to connect again may take to leave; new requests wait meanwhile.
@@ -71,11 +75,14 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
         std::function<void(News, const std::vector<std::string>&)> tell;
     };
 
+    struct Patience {
+        std::chrono::milliseconds pause = kUpgradePausePatience;
+        std::chrono::milliseconds apart = kUpgradeApartFirst;
+        std::chrono::milliseconds unpaused = kUpgradeUnpausedMost;
+    };
+
     static std::shared_ptr<Upgrade> create(
-        boost::asio::io_context& io,
-        Hooks hooks,
-        std::chrono::milliseconds pause_patience = kUpgradePausePatience,
-        std::chrono::milliseconds apart = kUpgradeApartFirst);
+        boost::asio::io_context& io, Hooks hooks, Patience patience);
     Upgrade(const Upgrade&) = delete;
     Upgrade& operator=(const Upgrade&) = delete;
     /// Waits for the end of a check that runs.
@@ -87,15 +94,12 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     void stop();
 
  private:
-    Upgrade(
-        boost::asio::io_context& io,
-        Hooks hooks,
-        std::chrono::milliseconds pause_patience,
-        std::chrono::milliseconds apart);
+    Upgrade(boost::asio::io_context& io, Hooks hooks, Patience patience);
     boost::asio::awaitable<void> work();
     boost::asio::awaitable<bool> try_once();
     boost::asio::awaitable<std::optional<TakeOverAnswer>> find_a_way();
     boost::asio::awaitable<bool> wait_for_the_way(int format);
+    boost::asio::awaitable<bool> wait_for_long_work(int format);
     using Step = std::function<void(std::chrono::milliseconds, std::function<void(bool)>)>;
     boost::asio::awaitable<bool> do_in_time(Step step, std::chrono::milliseconds patience);
     boost::asio::awaitable<bool> part(int format);
@@ -112,6 +116,7 @@ class Upgrade : public std::enable_shared_from_this<Upgrade> {
     boost::asio::io_context& io_;
     const Hooks hooks_;
     const std::chrono::milliseconds pause_patience_;
+    const std::chrono::milliseconds unpaused_most_;
     std::chrono::milliseconds apart_;
     boost::asio::steady_timer look_;
     bool under_way_ = false;

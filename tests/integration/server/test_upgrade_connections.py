@@ -2,7 +2,6 @@
 """SIGUSR2 while clients are connected and wait for nothing: their connections pass, and they notice nothing."""
 
 import http.client
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ import pytest
 
 from certificates import make_certificate
 from harness import LEAN, TOKEN, Server
-from upgrades import BARE, SECONDS_MAX, WAIT, Asked, Place, let_go, open_place, wait_until_begun
+from upgrades import BARE, SECONDS_MAX, WAIT, Asked, Place, begin_request, end_request, let_go, open_place, wait_until_begun
 
 UPGRADES = 3
 
@@ -65,15 +64,6 @@ def test_a_watch_of_files_ends_whole(server: Server) -> None:
     session.delete()
 
 
-def begin_request(server: Server) -> socket.socket:
-    """One whose body does not come: a pause lasts as long as it waits."""
-    address = urlsplit(server.url)
-    client = socket.create_connection((address.hostname, address.port), 60)
-    head = f"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
-    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n".encode())
-    return client
-
-
 @pytest.mark.parametrize("formats", ["1", "1, 2"])
 def test_for_a_program_that_takes_no_connections_over_each_is_closed_or_answered(
     server: Server, place: Place, formats: str
@@ -91,11 +81,7 @@ def test_for_a_program_that_takes_no_connections_over_each_is_closed_or_answered
         assert idle.sock.recv(1) == b""
         later = connect(server)
         later.request("GET", "/v1/sessions", headers={"Authorization": f"Bearer {TOKEN}"})
-        held.sendall(b"{")
-        # The body is no JSON, so that no session is made.
-        held.sendall(b" ")
-        answer = held.recv(65_536)
-        assert answer.startswith(b"HTTP/1.1 400 ")
+        end_request(held)
     asked.wait_until_served()
     # It waited for the other program.
     assert later.getresponse().status == 200

@@ -20,7 +20,7 @@ from jupyter_client.asynchronous import AsyncKernelClient
 
 from harness import LEAN, Client, Server, Session, stream_text, wait_until
 from modes import ModeServer
-from upgrades import BARE, SECONDS_MAX, Asked, Place, news
+from upgrades import BARE, SECONDS_MAX, Asked, Place, begin_request, end_request, news
 
 pytestmark = pytest.mark.both_modes
 
@@ -203,27 +203,23 @@ class Answers:
 def test_requests_that_wait_for_the_end_of_the_pause_run_once(
     server: Server, session: Session, attach: Attach
 ) -> None:
-    """A question that nobody has answered yet keeps the server in its pause."""
+    """A request whose body has not come yet keeps the server in its pause."""
     kernel = (client := attach(session)).kernel
-    asking = attach(server.create())
     answers = Answers(client)
     sent: list[str] = []
     for _ in range(3):
-        asking.kernel.execute("input()", allow_stdin=True)
-        asking.kernel.get_stdin_msg(timeout=SECONDS_MAX)
-        asked = Asked(server)
-        # As long as the pause has not begun, each is answered.
-        while len(set(sent) - set(answers.idle)) < 5:
-            sent.append(kernel.execute(COUNT))
-            # What was sent before this on another socket is with the server when this is answered.
-            kernel.control_channel.send(kernel.session.msg("kernel_info_request"))
-            kernel.get_control_msg(timeout=SECONDS_MAX)
-            while answers.read(0.1):
-                pass
-        asking.kernel.input("go on")
+        with begin_request(server) as held:
+            asked = Asked(server)
+            # As long as the pause has not begun, each is answered.
+            while len(set(sent) - set(answers.idle)) < 5:
+                sent.append(kernel.execute(COUNT))
+                # What was sent before this on another socket is with the server when this is answered.
+                kernel.control_channel.send(kernel.session.msg("kernel_info_request"))
+                kernel.get_control_msg(timeout=SECONDS_MAX)
+                while answers.read(0.1):
+                    pass
+            end_request(held)
         asked.wait_until_served()
-        asking.wait_until_back()
-        asking.wait_for_output("iopub_welcome")  # as a front end that reads all the time
         client.wait_until_back()
         answers.read_until_idle(sent[-1])
     answers.check()

@@ -10,13 +10,15 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
-from harness import Server, Session, binary, wait_until
+from harness import TOKEN, Server, Session, binary, wait_until
 from modes import open_folder
 
 SECONDS_MAX = 60
@@ -152,6 +154,21 @@ def wait_until_begun(session: Session) -> None:
 
 def let_go(session: Session) -> None:
     assert session.server.request("PUT", session.path + "/files/go", data=b"").ok
+
+
+def begin_request(server: Server) -> socket.socket:
+    """One whose body does not come: a pause lasts as long as it waits. end_request() sends it."""
+    address = urlsplit(server.url)
+    client = socket.create_connection((address.hostname, address.port), 60)
+    head = f"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n".encode())
+    return client
+
+
+def end_request(client: socket.socket) -> None:
+    # No JSON, so that no session is made.
+    client.sendall(b"{ ")
+    assert client.recv(65_536).startswith(b"HTTP/1.1 400 ")
 
 
 def language_states(session: Session) -> dict[str, tuple[str, int]]:

@@ -216,12 +216,13 @@ TEST_CASE("a request that waits for what runs is waited for, too", "[cli][upgrad
     CHECK(server.leaves == 1);
 }
 
-TEST_CASE("what runs has the pause to come to its end", "[cli][upgrade]") {
-    UpgradedServer server(1h);  // it ends when the third look finds nothing
+TEST_CASE("what is seen to end before the pause delays nothing", "[cli][upgrade]") {
+    UpgradedServer server(1h);
     server.at_work = {"ses_1 (code runs)"};
     server.on_look = [&, looks = 0]() mutable {
-        CHECK(server.pauses == 1);
-        if (++looks == 3) {
+        ++looks;
+        CHECK((looks > 3 || server.pauses == 0));
+        if (looks == 3) {
             server.at_work.clear();
         }
     };
@@ -231,20 +232,76 @@ TEST_CASE("what runs has the pause to come to its end", "[cli][upgrade]") {
     CHECK(server.resumes == 0);
 }
 
-TEST_CASE("what runs for longer is named, and waited for without a pause", "[cli][upgrade]") {
+TEST_CASE("what begins as the pause does has the pause to come to its end", "[cli][upgrade]") {
+    UpgradedServer server(1h);  // it ends when the third look finds nothing
+    server.while_paused = [&server] { server.at_work = {"ses_1 (code runs)"}; };
+    server.on_look = [&, looks = 0]() mutable {
+        if (server.pauses == 1 && ++looks == 3) {
+            server.at_work.clear();
+        }
+    };
+    server.run();
+    CHECK(server.news() == UpgradeTexts{"leaving"});
+    CHECK(server.pauses == 1);
+    CHECK(server.resumes == 0);
+}
+
+TEST_CASE("what runs for a while already is named, and no pause is made for it", "[cli][upgrade]") {
+    UpgradedServer server;
+    server.at_work = {"ses_1 (code runs)", "ses_2 (code runs)"};
+    server.on_look = [&, looks = 0]() mutable {
+        if (++looks == 2) {
+            server.at_work = {"ses_1 (code runs)", "ses_3 (code runs)"};  // ses_2 was short
+        }
+    };
+    server.on_news = [&](UpgradeNews news) {
+        if (news == UpgradeNews::kWaiting) {
+            CHECK(server.pauses == 0);
+            server.at_work = {"ses_3 (code runs)"};
+            server.on_look = [&, looks = 0]() mutable {
+                if (++looks == 3) {
+                    server.at_work.clear();
+                }
+            };
+        }
+    };
+    server.run();
+    CHECK(server.news() == UpgradeTexts{"waiting", "leaving"});
+    CHECK(server.told[0].second == UpgradeTexts{"ses_1 (code runs)"});
+    CHECK(server.pauses == 1);
+    CHECK(server.resumes == 0);
+    CHECK(server.checks == 2);
+}
+
+TEST_CASE("a session that is never seen at rest gets a pause in the end", "[cli][upgrade]") {
+    UpgradedServer server(test::kUpgradedServerPause, 1ms);
+    server.at_work = {"ses_1 (code runs)"};
+    server.while_paused = [&server] { server.at_work.clear(); };
+    server.run();
+    CHECK(server.news() == UpgradeTexts{"waiting", "leaving"});
+    CHECK(server.pauses == 1);
+    CHECK(server.resumes == 0);
+}
+
+TEST_CASE("what outlasts the pause is named, and waited for without one", "[cli][upgrade]") {
     UpgradedServer server;
     const bool drains = GENERATE(true, false);  // its client waits for the answer
     server.drains = drains;
-    server.at_work = {"ses_1 (code runs)"};
+    server.while_paused = [&server] {
+        if (server.pauses == 1) {
+            server.at_work = {"ses_1 (code runs)"};
+        }
+    };
     server.on_news = [&](UpgradeNews news) {
         if (news == UpgradeNews::kWaiting) {
             CHECK(server.resumes == 1);
             CHECK(server.leaves == 0);
             server.drains = true;  // the client has its answer by then
             server.on_look = [&, looks = 0]() mutable {
-                if (++looks == 2) {
+                ++looks;
+                if (looks == 2) {
                     server.at_work = {"ses_2 (code runs)"};  // another, which is short
-                } else if (server.pauses == 2) {
+                } else if (looks == 4) {
                     server.at_work.clear();
                 }
             };

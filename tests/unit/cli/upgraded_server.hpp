@@ -27,10 +27,13 @@ using UpgradeTexts = std::vector<std::string>;
 inline constexpr std::chrono::milliseconds kUpgradedServerPause{50};
 
 struct UpgradedServer {
-    explicit UpgradedServer(std::chrono::milliseconds pause = kUpgradedServerPause)
-        : pause_patience(pause) {}
+    explicit UpgradedServer(
+        std::chrono::milliseconds pause = kUpgradedServerPause,
+        std::chrono::milliseconds unpaused_most = cli::kUpgradeUnpausedMost)
+        : pause_patience(pause), unpaused(unpaused_most) {}
 
     const std::chrono::milliseconds pause_patience;
+    const std::chrono::milliseconds unpaused;
     boost::asio::io_context io{1};
     std::atomic<int> checks = 0;
     std::function<void(const std::stop_token&)> on_check = [](const std::stop_token& /*stop*/) {};
@@ -51,7 +54,7 @@ struct UpgradedServer {
     std::vector<std::pair<UpgradeNews, UpgradeTexts>> told;
     std::function<void(UpgradeNews)> on_news = [](UpgradeNews) {};
     std::shared_ptr<cli::Upgrade> upgrade =
-        cli::Upgrade::create(io, hooks(), pause_patience, std::chrono::milliseconds(1));
+        cli::Upgrade::create(io, hooks(), {pause_patience, std::chrono::milliseconds(1), unpaused});
 
     cli::Upgrade::Hooks hooks() {
         return {
