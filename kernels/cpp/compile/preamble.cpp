@@ -94,6 +94,11 @@ llvm::Expected<std::unique_ptr<clang::CompilerInstance>> make_compiler(
          "-Wno-comma",
          "-Wno-main"});
     auto compiler = builder.CreateCpp();
+    if (compiler) {
+        // An update of the system's packages gives all headers another time, and mostly the same
+        // content.
+        (*compiler)->getHeaderSearchOpts().ValidateASTInputFilesContent = true;
+    }
     if (compiler && !precompiled.empty()) {
         (*compiler)->getPreprocessorOpts().ImplicitPCHInclude = precompiled;
         // The system's headers are not taken for what they were then.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shutil
 from pathlib import Path
@@ -353,6 +354,26 @@ def test_without_fitting_precompiled_headers_they_are_read(tmp_path: Path, preco
         (tmp_path / "preamble.pch").write_bytes(precompiled)
     driver = Driver(PROGRAM, str(tmp_path), tmp_path)
     assert driver.run("std::vector<std::string>{std::to_string(1)}").result == '{"1"}'
+    assert driver.close() == 0
+
+
+@pytest.mark.parametrize("added, taken", [("", True), ("// another one", False)])
+def test_precompiled_headers_fit_as_long_as_the_content_is_the_same(tmp_path: Path, added: str, taken: bool) -> None:
+    """An update of the system's packages gives their headers another time."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts")
+    header = Path("/usr/include/c++/12/vector")
+    other = tmp_path / "vector"
+    other.write_text(header.read_text() + added)
+    assert other.stat().st_mtime_ns != header.stat().st_mtime_ns
+    program = tmp_path / "driver"
+    mounted = f'mount --bind {other} {header} && exec {PROGRAM} "$@"'
+    program.write_text(f"#!/bin/sh\nexec unshare --mount sh -c '{mounted}' sh \"$@\"\n")
+    program.chmod(0o755)
+    driver = Driver(str(program), str(tmp_path), Path(PROGRAM).parent)
+    read = 'std::ifstream maps("/proc/self/maps");\nstd::string text(std::istreambuf_iterator<char>(maps), {});'
+    driver.run(read)
+    assert (driver.run('text.find("/preamble.pch") != text.npos').result == "true") == taken
     assert driver.close() == 0
 
 
