@@ -122,6 +122,7 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     (void)std::fflush(nullptr);
     fill_heap_gaps();
     (void)join_read_only_data();       // Ignored: how many there were.
+    (void)join_code_with_constants();  // Likewise.
     (void)collapse_into_huge_pages();  // Ignored: a host without them has slower forks.
     zygote_program() = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);

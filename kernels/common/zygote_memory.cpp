@@ -90,11 +90,13 @@ bool collapse(
     return true;
 }
 
-/// What glibc's _dl_protect_relro has made read-only of a library: whole pages alone.
-struct ReadOnlyData {
+/// Of a library: whole pages.
+struct LibraryPart {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
 };
+
+/// What glibc's _dl_protect_relro has made read-only.
 
 int add_read_only_data(dl_phdr_info* library, std::size_t /*size*/, void* into) {
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -103,11 +105,57 @@ int add_read_only_data(dl_phdr_info* library, std::size_t /*size*/, void* into) 
         if (segment.p_type == PT_GNU_RELRO) {
             const std::uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
             const std::uintptr_t end = begin + segment.p_memsz;
-            static_cast<std::vector<ReadOnlyData>*>(into)->push_back(
+            static_cast<std::vector<LibraryPart>*>(into)->push_back(
                 {begin & ~(page - 1), end & ~(page - 1)});
         }
     }
     return 0;
+}
+
+/// Segments that lie side by side, in memory and in the file.
+struct Segments {
+    LibraryPart part;
+    std::uintptr_t from_file = 0;  // what is added to an offset in the file
+    bool has_code = false;
+    bool has_constants = false;
+};
+
+int add_code_with_constants(dl_phdr_info* library, std::size_t /*size*/, void* into) {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<Segments> all;
+    for (int i = 0; i < library->dlpi_phnum; ++i) {
+        const auto& segment = library->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) {
+            continue;
+        }
+        const std::uintptr_t address = library->dlpi_addr + segment.p_vaddr;
+        const std::uintptr_t begin = address & ~(page - 1);
+        const std::uintptr_t from_file = address - segment.p_offset;
+        if (all.empty() || all.back().part.end != begin || all.back().from_file != from_file) {
+            all.push_back({{begin, begin}, from_file});
+        }
+        Segments& last = all.back();
+        last.part.end = (address + segment.p_memsz + page - 1) & ~(page - 1);
+        last.has_code |= (segment.p_flags & PF_X) != 0;
+        last.has_constants |= (segment.p_flags & PF_X) == 0;
+    }
+    for (const Segments& segments : all) {
+        if (segments.has_code && segments.has_constants) {
+            static_cast<std::vector<LibraryPart>*>(into)->push_back(segments.part);
+        }
+    }
+    return 0;
+}
+
+/// In how many libraries.
+std::size_t protect_parts(
+    int (*add)(dl_phdr_info* library, std::size_t size, void* into), int rights) {
+    std::vector<LibraryPart> all;
+    (void)::dl_iterate_phdr(add, &all);  // Ignored: the 0 of the functions above.
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const auto& part) {
+        return part.begin < part.end &&
+               ::mprotect(pointer_to(part.begin), part.end - part.begin, rights) == 0;
+    }));
 }
 
 }  // namespace
@@ -124,13 +172,11 @@ std::size_t collapse_into_huge_pages(Advise advise) {
 }
 
 std::size_t join_read_only_data() {
-    std::vector<ReadOnlyData> all;
-    (void)::dl_iterate_phdr(&add_read_only_data, &all);  // Ignored: the 0 of the function above.
-    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& data) {
-        return data.begin < data.end &&
-               ::mprotect(pointer_to(data.begin), data.end - data.begin, PROT_READ | PROT_WRITE) ==
-                   0;
-    }));
+    return protect_parts(&add_read_only_data, PROT_READ | PROT_WRITE);
+}
+
+std::size_t join_code_with_constants() {
+    return protect_parts(&add_code_with_constants, PROT_READ | PROT_EXEC);
 }
 
 }  // namespace cellkeep::kernels

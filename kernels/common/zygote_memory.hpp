@@ -35,4 +35,9 @@ std::size_t collapse_into_huge_pages(Advise advise = &::madvise);
 /// One thread, and before the first fork: afterwards Linux keeps the mappings apart.
 std::size_t join_read_only_data();
 
+/// Makes what lies beside the code of each library, and cannot be written to, executable as well
+/// (PT_LOAD, elf(5)): its tables before the code, and its constants behind it. Linux then joins the
+/// three mappings. Returns in how many libraries. What is said above of safety holds here, too.
+std::size_t join_code_with_constants();
+
 }  // namespace cellkeep::kernels

@@ -44,6 +44,12 @@ std::string_view to_string(Change change) {
     return "modified";
 }
 
+bool lacks_space(const Manifest& manifest) {
+    return std::any_of(manifest.unkept.begin(), manifest.unkept.end(), [](const auto& unkept) {
+        return unkept.second == Unkept::kSpace;
+    });
+}
+
 bool are_alike(const KeptFile& one, const KeptFile& other) {
     return one.kind == other.kind && one.mode == other.mode && one.bytes == other.bytes &&
            one.content == other.content;

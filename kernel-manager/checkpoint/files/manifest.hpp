@@ -51,6 +51,9 @@ struct Manifest {
     std::uint64_t bytes = 0;  // of all files
 };
 
+/// Whether there was no room for something of it.
+bool lacks_space(const Manifest& manifest);
+
 /// Whether all that can be told of both is the same. Times do not count.
 bool are_alike(const KeptFile& one, const KeptFile& other);
 bool are_alike(const Manifest& one, const Manifest& other);

@@ -140,21 +140,20 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
         co_return made;
     }
     const auto copied = std::get<checkpoint::Copied>(answer.value());
-    auto worker = co_await adopt(copied.forked, 0);
-    if (worker.has_error()) {
-        co_return std::move(worker).error();
+    BOOST_OUTCOME_CO_TRY(auto adoption, Adoption::begin(io_, hooks_.starter, copied.forked, 0));
+    // The files are looked at while the copy goes to sleep.
+    Result<Kept> files = co_await kept_.look();
+    auto asleep =
+        co_await find_asleep(std::move(adoption), std::move(sockets.first), copied.prepares);
+    const bool again =
+        !order.automatic && files.has_value() && checkpoint::lacks_space(*files.value());
+    if (files.has_value() && (asleep.has_error() || again)) {
+        kept_.drop(std::move(files.value()));
     }
-    BOOST_OUTCOME_CO_TRY(
-        auto sleeping,
-        SleepingCopy::create(
-            io_, std::move(sockets.first), std::move(worker.value()), copied.prepares));
-    BOOST_OUTCOME_CO_TRY(co_await sleeping->wait_asleep(limits::kCopyPatience));
-    // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
+    BOOST_OUTCOME_CO_TRY(auto sleeping, std::move(asleep));
     std::vector<std::string> evicted;
-    Result<Kept> files = Kept();  // g++ 12 destroys twice what a conditional co_await gives
-    if (order.automatic) {
-        files = co_await kept_.look();
-    } else {
+    if (again) {
+        // Nothing is evicted before there is a copy, and nothing that can be refused comes after.
         files = co_await kept_.capture(std::move(kept), evicted);
     }
     if (files.has_error()) {
@@ -174,35 +173,18 @@ boost::asio::awaitable<Result<CheckpointMade>> SessionCheckpoints::copy(
     co_return made;
 }
 
-/// The interpreter names a process; pid 1 looks whether it is one to take.
-boost::asio::awaitable<Result<sandbox::Worker>> SessionCheckpoints::adopt(
-    pid_t forked, sandbox::WorkerGroup born_in) {
-    struct Adoption {
-        explicit Adoption(boost::asio::io_context& io) : done(io) {}
-        Completion<Status> done;
-        std::optional<sandbox::Worker> worker;
-    };
-    const auto adoption = std::make_shared<Adoption>(io_);
-    const auto settle = [adoption](Result<sandbox::Worker> worker) {
-        if (worker.has_error()) {
-            adoption->done.set(std::move(worker).error());
-        } else {
-            adoption->worker = std::move(worker).value();
-            adoption->done.set(ok());
-        }
-    };
-    auto start = hooks_.starter.adopt_copy(forked, born_in, settle);
-    if (start.has_error()) {
-        co_return std::move(start).error();
+/// The copy of the interpreter that has said so, once pid 1 has taken it and it is asleep.
+boost::asio::awaitable<Result<std::shared_ptr<SleepingCopy>>> SessionCheckpoints::find_asleep(
+    std::shared_ptr<Adoption> adoption, UniqueFd socket, bool prepares) {
+    auto adopted = co_await Adoption::wait(std::move(adoption));
+    BOOST_OUTCOME_CO_TRY(auto worker, std::move(adopted));
+    BOOST_OUTCOME_CO_TRY(
+        auto sleeping, SleepingCopy::create(io_, std::move(socket), std::move(worker), prepares));
+    const Status asleep = co_await sleeping->wait_asleep(limits::kCopyPatience);
+    if (asleep.has_error()) {
+        co_return asleep.error();
     }
-    const Status done = co_await Completion<Status>::wait(
-        std::shared_ptr<Completion<Status>>(adoption, &adoption->done));
-    if (done.has_error()) {
-        co_return Error(
-            ErrorCode::kUnavailable,
-            "checkpoint: the copy cannot be taken: " + done.error().message());
-    }
-    co_return std::move(*adoption->worker);
+    co_return sleeping;
 }
 
 Result<CheckpointMade> SessionCheckpoints::keep(

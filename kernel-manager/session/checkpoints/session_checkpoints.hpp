@@ -13,6 +13,7 @@
 #include "kernel-manager/kernel/process/copy_request.hpp"
 #include "kernel-manager/kernel/process/kernel_process.hpp"
 #include "kernel-manager/kernel/process/sleeping_copy.hpp"
+#include "kernel-manager/session/checkpoints/adoption.hpp"
 #include "kernel-manager/session/checkpoints/branch_seed.hpp"
 #include "kernel-manager/session/checkpoints/kept_checkpoints.hpp"
 #include "kernel-manager/session/checkpoints/ready_fork_keeper.hpp"
@@ -145,8 +146,8 @@ class SessionCheckpoints {
         std::optional<std::string> label);
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> copy(
         checkpoint::CheckpointOrder order, std::string kept);
-    boost::asio::awaitable<Result<sandbox::Worker>> adopt(
-        pid_t forked, sandbox::WorkerGroup born_in);
+    boost::asio::awaitable<Result<std::shared_ptr<SleepingCopy>>> find_asleep(
+        std::shared_ptr<Adoption> adoption, UniqueFd socket, bool prepares);
     boost::asio::awaitable<Result<WokenProcess>> wake(std::string id, bool reseed);
     std::shared_ptr<void> note_departure();
     boost::asio::awaitable<void> wait_departed();

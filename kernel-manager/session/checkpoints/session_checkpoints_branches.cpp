@@ -83,7 +83,9 @@ boost::asio::awaitable<Result<pid_t>> SessionCheckpoints::lead_out(
     std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed) {
     auto forked = co_await copy->wake_for_branch(std::move(fds), reseed, limits::kCopyPatience);
     BOOST_OUTCOME_CO_TRY(const pid_t leaving, std::move(forked));
-    auto adopted = co_await adopt(leaving, sandbox::kSleepingGroup);
+    BOOST_OUTCOME_CO_TRY(
+        auto adoption, Adoption::begin(io_, hooks_.starter, leaving, sandbox::kSleepingGroup));
+    auto adopted = co_await Adoption::wait(std::move(adoption));
     BOOST_OUTCOME_CO_TRY(const sandbox::Worker worker, std::move(adopted));
     BOOST_OUTCOME_CO_TRY(const auto numbers, sandbox::numbers_of(worker.pidfd));
     hooks_.let_pass(numbers, sandbox::kLeavingCallsMax);

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 #include <vector>
 
 using cellkeep::kernels::collapse_into_huge_pages;
+using cellkeep::kernels::join_code_with_constants;
 using cellkeep::kernels::join_read_only_data;
 using cellkeep::kernels::kHeapMappingBytesMax;
 using cellkeep::kernels::kPagesForHugeMin;
@@ -175,6 +177,20 @@ class Mappings {
     char* whole_;
 };
 
+using Texts = std::vector<std::string>;
+
+/// Of the mappings of that library, in their order.
+Texts rights_of(const std::string& library) {
+    Texts rights;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.ends_with("/" + library)) {
+            rights.push_back(line.substr(line.find(' ') + 1, 4));
+        }
+    }
+    return rights;
+}
+
 std::size_t count_mappings() {
     std::ifstream maps("/proc/self/maps");
     std::size_t count = 0;
@@ -255,9 +271,26 @@ TEST_CASE("other memory that is read-only stays so", "[kernels][zygote]") {
     REQUIRE(whole != MAP_FAILED);
     char* const data = static_cast<char*>(whole);
     REQUIRE(::mprotect(data + page, page, PROT_READ | PROT_WRITE) == 0);
+    const auto constant = reinterpret_cast<std::uintptr_t>("a constant");
+    const std::string before = rights_at(constant);
     (void)join_read_only_data();
+    CHECK(rights_at(constant) == before);
+    (void)join_code_with_constants();
     CHECK(rights_at(reinterpret_cast<std::uintptr_t>(data)) == "r--p");
-    CHECK(rights_at(reinterpret_cast<std::uintptr_t>("a constant")) == "r--p");
     CHECK(::munmap(whole, 2 * page) == 0);
     CHECK(std::fclose(file) == 0);
+}
+
+TEST_CASE("constants of a library are joined with its code", "[kernels][zygote]") {
+    void* const library = ::dlopen("libnss_compat.so.2", RTLD_LAZY | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    const Texts before = rights_of("libnss_compat.so.2");
+    CHECK(before.size() >= 4);
+    CHECK(std::count(before.begin(), before.end(), "r-xp") == 1);
+    CHECK(join_code_with_constants() > 0);
+    (void)join_read_only_data();
+    CHECK(rights_of("libnss_compat.so.2") == Texts{"r-xp", "rw-p"});
+    static int data = 1;  // what can be written to stays so, and cannot be executed
+    CHECK(rights_at(reinterpret_cast<std::uintptr_t>(&data)) == "rw-p");
+    CHECK(::dlclose(library) == 0);
 }
