@@ -37,7 +37,11 @@ void ControlResponder::submit(const Message& request, const Sink& origin) {
     const std::string& type = request.header().msg_type;
     const bool needs_info = (type == "kernel_info_request" || type == "debug_request") &&
                             !kernel_.info().has_value() && !kernel_.is_dead();
-    if (needs_info && waiting_.size() < limits::kShellQueueMax) {
+    const bool has_room = waiting_.size() < limits::kShellQueueMax;
+    const bool is_early = has_room && type == "kernel_info_request" &&
+                          request.channel() == protocol::Channel::kShell &&
+                          kernel_.await_failed_end();
+    if (has_room && (needs_info || is_early)) {
         waiting_.emplace_back(request, origin);
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server answers in its kernel's place, at once and also while the kernel is busy:
+// What the server answers in its kernel's place, mostly at once and also while the kernel is busy:
 // kernel_info, interrupt, shutdown, usage and replay requests (messaging specification 5.5; the
 // control channel). Asks for what has to be done through functions, so it knows no process, queue
 // or session. io_context thread only.
@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -22,6 +23,10 @@
 #include <vector>
 
 namespace cellkeep::session {
+
+/// Code that has shown an error ends within milliseconds, or goes on because it has caught it. A
+/// kernel_info on shell waits this long for the end.
+inline constexpr std::chrono::seconds kFailedEndPatience{2};
 
 class ControlResponder {
  public:
@@ -38,6 +43,9 @@ class ControlResponder {
         std::function<void()> repeat_busy;
         /// What the kernel said of itself; nullopt before it is ready.
         std::function<const std::optional<nlohmann::json>&()> info;
+        /// Whether the code that runs has shown an error, less than kFailedEndPatience ago. If so,
+        /// answer_waiting() is called when it has ended, or after that time.
+        std::function<bool()> await_failed_end;
         /// It has no interpreter and will get none by itself.
         std::function<bool()> is_dead;
         std::function<Status()> interrupt;
@@ -59,9 +67,13 @@ class ControlResponder {
     ~ControlResponder() = default;
 
     /// Answers, or keeps what asks about a kernel that is not ready yet: at most
-    /// limits::kShellQueueMax, the next is answered with an error.
+    /// limits::kShellQueueMax, the next is answered with an error. So it does with a kernel_info on
+    /// shell while code is failing, and the next one beyond that number is answered at once.
+    /// Executors go on at an `error`, ask for kernel_info, and take the next `idle` for the end of
+    /// the code that they send then: the one of the code that failed has to come before.
     void submit(const Request& request, const Sink& origin);
-    /// The kernel has become ready or is dead: answers what was kept.
+    /// The kernel has become ready or is dead, or code that failed has ended: answers what was
+    /// kept.
     void answer_waiting();
     /// The session ends: answers what was kept with an error.
     void refuse_waiting(const std::string& why);

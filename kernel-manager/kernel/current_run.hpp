@@ -131,6 +131,10 @@ class CurrentRun {
 
     // --- how it is
     bool is_running() const { return current_.has_value(); }
+    /// Its code has shown an error since then. So it has failed, and ends, if it has not caught it.
+    bool has_shown_error_since(std::chrono::steady_clock::time_point then) const {
+        return current_.has_value() && current_->has_shown_error_since(then);
+    }
     /// The interpreter has the request, and has not said busy.
     bool awaits_busy() const {
         return current_.has_value() && current_->is_sent() && !current_->is_begun();

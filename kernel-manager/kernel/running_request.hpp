@@ -76,6 +76,9 @@ class RunningRequest {
     bool is_replied() const { return replied_; }
     /// The interpreter has shown an error of the code. The last one counts.
     void on_error_shown(Time now) { error_shown_at_ = now; }
+    bool has_shown_error_since(Time then) const {
+        return error_shown_at_.has_value() && *error_shown_at_ >= then;
+    }
     /// When clients saw that the code failed: now, if no error was shown.
     Time error_shown_at(Time now) const { return error_shown_at_.value_or(now); }
     /// The code asks for input. Returns false while an earlier question is open.

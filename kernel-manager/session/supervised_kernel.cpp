@@ -62,7 +62,8 @@ SupervisedKernel::SupervisedKernel(
           keep_session_),
       waiting_(io, budget.queued_bytes, dispatcher_kernel(), keep_session_),
       debugger_(debug_hooks()),
-      control_(control_hooks()) {}
+      control_(control_hooks()),
+      failed_end_(io, keep_session_) {}
 
 // --- life
 

@@ -328,6 +328,8 @@ class SupervisedKernel {
     std::optional<protocol::Message> on_lost(const ProcessSupervisor::Loss& loss);
     Status check_debugger();
     void answer_waiting_for_info();
+    bool await_failed_end();
+    void on_failed_end();
     void answer_replay(const protocol::Message& request, ReplySink& origin) const;
 
     boost::asio::io_context& io_;
@@ -362,6 +364,7 @@ class SupervisedKernel {
     RequestDispatcher waiting_;
     DebugRouter debugger_;
     ControlResponder control_;
+    Alarm failed_end_;
 };
 
 }  // namespace cellkeep::session

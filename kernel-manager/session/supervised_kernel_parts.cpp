@@ -108,6 +108,7 @@ CurrentRun::Owner SupervisedKernel::run_owner(Activity& activity) {
                     owner_.note_run(steady_clock::now() - begun_at_);
                 }
                 owner_.note_use();
+                on_failed_end();
                 dispatch();
                 owner_.review_life();
             },
@@ -151,12 +152,31 @@ RequestDispatcher::Kernel SupervisedKernel::dispatcher_kernel() {
         .messages = [this]() -> const ServerMessages& { return process_.messages(); }};
 }
 
+bool SupervisedKernel::await_failed_end() {
+    if (!run_.has_shown_error_since(steady_clock::now() - kFailedEndPatience)) {
+        return false;
+    }
+    if (!failed_end_.is_set()) {
+        failed_end_.set_after(kFailedEndPatience, [this] { on_failed_end(); });
+    }
+    return true;
+}
+
+void SupervisedKernel::on_failed_end() {
+    failed_end_.rest();
+    // Else what waits for it, waits for the next interpreter.
+    if (control_.waiting() > 0 && process_.info().has_value()) {
+        answer_waiting_for_info();
+    }
+}
+
 ControlResponder::Kernel SupervisedKernel::control_hooks() {
     return {
         .messages = [this]() -> const ServerMessages& { return process_.messages(); },
         .publish = [this](Message message) { publish(std::move(message)); },
         .repeat_busy = [this] { run_.repeat_busy(); },
         .info = [this]() -> const std::optional<nlohmann::json>& { return process_.info(); },
+        .await_failed_end = [this] { return await_failed_end(); },
         .is_dead = [this] { return state_ == KernelState::kDead; },
         .interrupt = [this] { return interrupt(); },
         .restart =

@@ -38,6 +38,15 @@ def the_cell_after_an_error_runs(execute: Execute) -> None:
         assert (after.exit_code, after.output.strip()) == (0, f"after {turn}"), (turn, after)
 
 
+def a_cell_may_end_long_after_its_error(execute: Execute) -> None:
+    """They ask for kernel_info then, and take the next `idle` for the end of what they send behind that."""
+    late = "lambda result: time.sleep(0.5 if result.error_in_exec else 0)"
+    assert execute(f"import time; get_ipython().events.register('post_run_cell', {late})").exit_code == 0
+    for turn in range(2):
+        assert execute("undefined_variable").exit_code != 0
+        assert execute(f"print('after', {turn})").output.strip() == f"after {turn}"
+
+
 def a_block_that_fails_ends_the_blocks(execute: Execute) -> None:
     answer = execute("print('first')", "1 / 0", "never = 1")
     assert answer.exit_code != 0 and "ZeroDivisionError" in answer.output, answer
@@ -74,6 +83,7 @@ def a_restart_forgets(execute: Execute, restart: Callable[[], None]) -> None:
 TRIALS = [
     state_is_kept,
     the_cell_after_an_error_runs,
+    a_cell_may_end_long_after_its_error,
     a_block_that_fails_ends_the_blocks,
     a_figure_becomes_a_file,
     html_becomes_a_file,

@@ -34,6 +34,7 @@ class ControlClient : public ReplySink {
 struct FakeControlledKernel {
     ServerMessages messages{"fake"};
     std::optional<json> info;
+    bool failing = false;
     bool dead = false;
     Status interrupted = ok();
     std::vector<std::string> calls;  // statuses too: "busy", "idle"
@@ -47,6 +48,7 @@ struct FakeControlledKernel {
                 },
             .repeat_busy = [this] { calls.emplace_back("repeat"); },
             .info = [this]() -> const std::optional<json>& { return info; },
+            .await_failed_end = [this] { return failing; },
             .is_dead = [this] { return dead; },
             .interrupt =
                 [this] {
@@ -73,10 +75,12 @@ struct ControlFixture {
     ControlResponder responder{kernel.hooks()};
     std::shared_ptr<ControlClient> client = std::make_shared<ControlClient>();
 
-    void ask(const std::string& type, const json& content = json::object()) {
+    void ask(
+        const std::string& type,
+        const json& content = json::object(),
+        Channel channel = Channel::kControl) {
         responder.submit(
-            Message::make(
-                Channel::kControl, make_header(type, "client", "user"), json::object(), content),
+            Message::make(channel, make_header(type, "client", "user"), json::object(), content),
             client);
     }
     using Calls = std::vector<std::string>;
@@ -112,6 +116,44 @@ TEST_CASE("kernel_info waits for the kernel to be ready", "[session][control]") 
         CHECK(fixture.kernel.calls == ControlFixture::Calls{"busy", "idle"});
     }
     CHECK(fixture.responder.waiting() == 0);
+}
+
+TEST_CASE("kernel_info on shell waits for the end of code that failed", "[session][control]") {
+    ControlFixture fixture;
+    fixture.kernel.info = json{{"status", "ok"}};
+    const auto ask_on_shell = [&fixture] {
+        fixture.ask("kernel_info_request", json::object(), Channel::kShell);
+    };
+    ask_on_shell();  // nothing fails
+    CHECK(fixture.client->replies.size() == 1);
+    fixture.kernel.failing = true;
+    ask_on_shell();
+    CHECK(fixture.client->replies.size() == 1);
+    CHECK(fixture.responder.waiting() == 1);
+    SECTION("and is answered then") {
+        fixture.kernel.failing = false;
+        fixture.responder.answer_waiting();
+        CHECK(fixture.client->replies.size() == 2);
+        CHECK(fixture.client->content()["status"] == "ok");
+        CHECK(fixture.responder.waiting() == 0);
+    }
+    SECTION("but not on control, and nothing else does") {
+        fixture.ask("kernel_info_request");
+        CHECK(fixture.client->replies.size() == 2);
+        fixture.ask("interrupt_request");
+        CHECK(fixture.client->replies.size() == 3);
+        fixture.ask("usage_request", json::object(), Channel::kShell);
+        CHECK(fixture.client->replies.size() == 4);
+    }
+    SECTION("or is answered at once if too many wait") {
+        for (std::size_t i = 1; i < limits::kShellQueueMax; ++i) {
+            ask_on_shell();
+        }
+        CHECK(fixture.client->replies.size() == 1);
+        ask_on_shell();
+        CHECK(fixture.client->replies.size() == 2);
+        CHECK(fixture.client->content()["status"] == "ok");
+    }
 }
 
 TEST_CASE("kernel_info of a dead kernel is an error at once", "[session][control]") {
