@@ -256,3 +256,20 @@ def test_nbclient_stops_at_a_failing_cell(session: Session) -> None:
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
         run_notebook(session, ["1 / 0", "never = 1"])
     assert session.execute("never")["error"]["name"] == "NameError"
+
+
+def test_what_a_kernel_is_waits_for_the_end_of_code_that_failed_but_not_for_ever(
+    session: Session, attach: Attach
+) -> None:
+    """Code that has caught what it shows goes on: its end comes after the answer here, or never."""
+    kernel = attach(session).kernel
+    shown = "try:\n    1 / 0\nexcept ZeroDivisionError:\n    get_ipython().showtraceback()\n"
+    request = kernel.execute(shown + "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)")
+    while kernel.get_iopub_msg(timeout=60)["msg_type"] != "error":
+        pass
+    asked = kernel.kernel_info()
+    reply = kernel.get_shell_msg(timeout=60)
+    assert (reply["msg_type"], reply["parent_header"]["msg_id"]) == ("kernel_info_reply", asked)
+    assert session.server.request("PUT", session.path + "/files/go", data=b"").ok
+    reply = kernel.get_shell_msg(timeout=60)
+    assert (reply["msg_type"], reply["parent_header"]["msg_id"]) == ("execute_reply", request)

@@ -10,7 +10,18 @@ import pytest
 
 from certificates import make_certificate
 from harness import LEAN, TOKEN, Server
-from upgrades import BARE, SECONDS_MAX, WAIT, Asked, Place, begin_request, end_request, let_go, open_place, wait_until_begun
+from upgrades import (
+    BARE,
+    SECONDS_MAX,
+    WAIT,
+    Asked,
+    Place,
+    begin_request,
+    end_request,
+    let_go,
+    open_place,
+    wait_until_begun,
+)
 
 UPGRADES = 3
 
