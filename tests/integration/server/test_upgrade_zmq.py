@@ -285,7 +285,7 @@ def test_what_a_thread_prints_meanwhile_comes_once(
         while not over.is_set():
             texts.append(client.wait_for_output("stream")["content"]["text"])
 
-    client.kernel.execute(TICKS)
+    assert session.execute(TICKS)["status"] == "ok"
     reader = threading.Thread(target=read)
     reader.start()
     try:
