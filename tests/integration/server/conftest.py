@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import LEAN, Client, Server, Session
-from modes import ModeServer, choose_modes, keep_chosen_mode, open_folder
+from modes import ModeServer, choose_modes, keep_chosen, open_folder
 from upgrades import Place, open_place
 
 pytest_plugins = ["server_logs"]
@@ -18,7 +18,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    keep_chosen_mode(config, items)
+    keep_chosen(config, items)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,9 @@
 A test that is marked `both_modes`, or whose file is, runs once for each; any other runs as the
 test's own user, and so does one that is marked `both_modes(False)`, because it takes long and is
 not about the wall. CELLKEEP_TEST_MODE chooses: "own" (as the test's own user), "other", or both.
+
+A test with the parameter `maker` runs once for each kind of sandbox: a zygote's and the launcher's.
+CELLKEEP_TEST_MAKER chooses: "launcher" (those tests alone), "zygote" (all others), or both.
 """
 
 import contextlib
@@ -12,7 +15,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,31 +28,37 @@ AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 # Without a home there is no place for a private image, so that mode shows the host's files.
 AS_NOBODY += ["env", "-u", "CELLKEEP_IMAGE_DIR", "-u", "XDG_CACHE_HOME", "HOME=/nonexistent"]
 MODES = ["root", "ordinary_user"] if os.geteuid() == 0 else ["ordinary_user"]
+# Who makes the sandboxes of a server's sessions.
+MAKERS = ["zygote", "launcher"]
 
 
 def choose_modes(metafunc: pytest.Metafunc) -> None:
-    """The parameter `mode` of every test that depends on it; for pytest_generate_tests."""
+    """The parameters `mode` and `maker` of every test that depends on them; for pytest_generate_tests."""
     if "mode" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("both_modes")
         both = marker is not None and marker.args != (False,)
         metafunc.parametrize("mode", MODES if both else MODES[:1], scope="module")
+    if "maker" in metafunc.fixturenames:
+        metafunc.parametrize("maker", MAKERS, scope="module")
 
 
-def keep_chosen_mode(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the tests that CELLKEEP_TEST_MODE leaves out; for pytest_collection_modifyitems."""
-    chosen = os.environ.get("CELLKEEP_TEST_MODE", "both")
-    if chosen == "both":
-        return
-    if chosen not in ("own", "other"):
-        raise pytest.UsageError(f"CELLKEEP_TEST_MODE={chosen}: own, other or both")
+def keep_chosen(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects the tests that the two variables leave out; for pytest_collection_modifyitems."""
 
-    def is_own(item: pytest.Item) -> bool:
-        mode = item.callspec.params.get("mode") if hasattr(item, "callspec") else None
-        return mode in (None, MODES[0])
+    def value_of(item: pytest.Item, name: str) -> str | None:
+        return item.callspec.params.get(name) if hasattr(item, "callspec") else None
 
-    left_out = [item for item in items if is_own(item) != (chosen == "own")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if is_own(item) == (chosen == "own")]
+    def keep(variable: str, first: str, second: str, is_first: Callable[[pytest.Item], bool]) -> None:
+        chosen = os.environ.get(variable, "both")
+        if chosen not in (first, second, "both"):
+            raise pytest.UsageError(f"{variable}={chosen}: {first}, {second} or both")
+        if chosen != "both":
+            left_out = [item for item in items if is_first(item) != (chosen == first)]
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if is_first(item) == (chosen == first)]
+
+    keep("CELLKEEP_TEST_MODE", "own", "other", lambda item: value_of(item, "mode") in (None, MODES[0]))
+    keep("CELLKEEP_TEST_MAKER", "launcher", "zygote", lambda item: value_of(item, "maker") == "launcher")
 
 
 def prefix_of(mode: str, images: Path | None = None) -> list[str]:

@@ -30,11 +30,12 @@ pytestmark = pytest.mark.both_modes
 
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")
+ARGUMENTS = {"zygote": WARM, "launcher": COLD}
 PASSED_INPUT_BYTES_MAX = 256 << 10  # kernel-manager/process/limits.hpp
 
-@pytest.fixture(scope="module", params=["cold", "warm"])
-def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[Server]:
-    with ModeServer(mode, *(COLD if request.param == "cold" else WARM)) as running:
+@pytest.fixture(scope="module")
+def server(mode: str, place: Place, maker: str) -> Iterator[Server]:
+    with ModeServer(mode, *ARGUMENTS[maker]) as running:
         running.wait_until_ready()
         yield running
 
@@ -250,23 +251,22 @@ def test_clocks_go_on(mode: str, place: Place) -> None:
         )
 
 
-def test_a_failed_exec_leaves_commands_as_they_are(mode: str, place: Place) -> None:
-    for arguments in (COLD, WARM):
-        with ModeServer(mode, *arguments) as server:
-            server.wait_until_ready()
-            session = server.create()
-            cat = start(session, "cat", stdin="open")
-            counter = Counter(session)
-            follower = Follower(session, counter.process)
-            wait_for_more(session, counter.process)
-            fail_to_replace(server, place)
-            assert post(session, cat, "stdin", text="here\n").status_code == 204
-            wait_for_text(session, cat, "here\n")
-            upgrade(server)
-            assert post(session, cat, "stdin", text="there\n", close=True).status_code == 204
-            assert finish(session, cat).stdout == b"here\nthere\n"
-            counter.stop()
-            assert numbers_of(follower.wait()) == counter.numbers()
+def test_a_failed_exec_leaves_commands_as_they_are(mode: str, place: Place, maker: str) -> None:
+    with ModeServer(mode, *ARGUMENTS[maker]) as server:
+        server.wait_until_ready()
+        session = server.create()
+        cat = start(session, "cat", stdin="open")
+        counter = Counter(session)
+        follower = Follower(session, counter.process)
+        wait_for_more(session, counter.process)
+        fail_to_replace(server, place)
+        assert post(session, cat, "stdin", text="here\n").status_code == 204
+        wait_for_text(session, cat, "here\n")
+        upgrade(server)
+        assert post(session, cat, "stdin", text="there\n", close=True).status_code == 204
+        assert finish(session, cat).stdout == b"here\nthere\n"
+        counter.stop()
+        assert numbers_of(follower.wait()) == counter.numbers()
 
 
 def test_a_program_that_takes_no_commands_waits_for_them(mode: str, place: Place) -> None:

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.both_modes
 # The first session's sandbox is the launcher's, or a zygote's. A session that can be branched is no spare.
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "0")
-KINDS = {"cold": COLD, "warm": WARM}
+ARGUMENTS = {"zygote": WARM, "launcher": COLD}
 
 
-@pytest.fixture(scope="module", params=list(KINDS))
-def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[Server]:
-    with ModeServer(mode, *KINDS[request.param]) as running:
+@pytest.fixture(scope="module")
+def server(mode: str, place: Place, maker: str) -> Iterator[Server]:
+    with ModeServer(mode, *ARGUMENTS[maker]) as running:
         running.wait_until_ready()
         yield running
 
@@ -281,11 +281,8 @@ def test_a_program_that_reads_no_families_waits_for_them(server: Server, place: 
     parent.delete()
 
 
-@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
-def test_after_a_failed_exec_the_family_is_there(
-    mode: str, place: Place, arguments: tuple[str, ...]
-) -> None:
-    with ModeServer(mode, *arguments) as server:
+def test_after_a_failed_exec_the_family_is_there(mode: str, place: Place, maker: str) -> None:
+    with ModeServer(mode, *ARGUMENTS[maker]) as server:
         server.wait_until_ready()
         parent = create(server)
         put(parent, "parent")
@@ -299,11 +296,8 @@ def test_after_a_failed_exec_the_family_is_there(
         assert is_as_put(branch(child), "child") and is_as_put(branch(parent), "parent")
 
 
-@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
-def test_a_server_that_is_killed_takes_its_families_along(
-    mode: str, place: Place, arguments: tuple[str, ...]
-) -> None:
-    server = ModeServer(mode, *arguments).start()
+def test_a_server_that_is_killed_takes_its_families_along(mode: str, place: Place, maker: str) -> None:
+    server = ModeServer(mode, *ARGUMENTS[maker]).start()
     try:
         server.wait_until_ready()
         parents = [create(server), create(server)]

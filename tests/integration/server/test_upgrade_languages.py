@@ -16,11 +16,12 @@ pytestmark = pytest.mark.both_modes
 # Sandboxes of the launcher, and of a zygote.
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")
+ARGUMENTS = {"zygote": WARM, "launcher": COLD}
 
 
-@pytest.fixture(scope="module", params=["cold", "warm"])
-def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[Server]:
-    with ModeServer(mode, *(COLD if request.param == "cold" else WARM)) as running:
+@pytest.fixture(scope="module")
+def server(mode: str, place: Place, maker: str) -> Iterator[Server]:
+    with ModeServer(mode, *ARGUMENTS[maker]) as running:
         running.wait_until_ready()
         yield running
 
@@ -111,11 +112,8 @@ def test_a_program_that_reads_one_language_waits_for_the_session(server: Server,
     alone.delete()
 
 
-@pytest.mark.parametrize("arguments", [COLD, WARM], ids=["launched", "of a zygote"])
-def test_after_a_failed_exec_each_language_goes_on(
-    mode: str, place: Place, arguments: tuple[str, ...]
-) -> None:
-    with ModeServer(mode, *arguments) as server:
+def test_after_a_failed_exec_each_language_goes_on(mode: str, place: Place, maker: str) -> None:
+    with ModeServer(mode, *ARGUMENTS[maker]) as server:
         server.wait_until_ready()
         session = server.create()
         session.execute("x = 41")

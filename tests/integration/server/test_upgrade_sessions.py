@@ -31,11 +31,12 @@ pytestmark = pytest.mark.both_modes
 # Sandboxes of the launcher, and of a zygote.
 COLD = (*LEAN, *BARE)
 WARM = ("--preload", "none", "--prespawn-count", "1", "--prespawn-most", "1")
+ARGUMENTS = {"zygote": WARM, "launcher": COLD}
 
 
-@pytest.fixture(scope="module", params=["cold", "warm"])
-def server(mode: str, place: Place, request: pytest.FixtureRequest) -> Iterator[Server]:
-    with ModeServer(mode, *(COLD if request.param == "cold" else WARM)) as running:
+@pytest.fixture(scope="module")
+def server(mode: str, place: Place, maker: str) -> Iterator[Server]:
+    with ModeServer(mode, *ARGUMENTS[maker]) as running:
         running.wait_until_ready()
         yield running
 
@@ -244,16 +245,15 @@ def test_age_and_idleness_go_on(mode: str, place: Place) -> None:
         assert lasting.value("1") == "1"
 
 
-def test_a_failed_exec_leaves_the_sessions_as_they_are(mode: str, place: Place) -> None:
-    for arguments in (COLD, WARM):
-        with ModeServer(mode, *arguments) as server:
-            server.wait_until_ready()
-            session = server.create()
-            session.execute("x = 41", idempotency_key="k")
-            fail_to_replace(server, place)
-            assert session.value("x + 1") == "42"
-            upgrade(server)
-            assert session.value("x + 2") == "43"
+def test_a_failed_exec_leaves_the_sessions_as_they_are(mode: str, place: Place, maker: str) -> None:
+    with ModeServer(mode, *ARGUMENTS[maker]) as server:
+        server.wait_until_ready()
+        session = server.create()
+        session.execute("x = 41", idempotency_key="k")
+        fail_to_replace(server, place)
+        assert session.value("x + 1") == "42"
+        upgrade(server)
+        assert session.value("x + 2") == "43"
 
 
 def pid1s(server: Server) -> list[psutil.Process]:
@@ -261,11 +261,8 @@ def pid1s(server: Server) -> list[psutil.Process]:
     return server.children_named("cellkeep-sandbo")
 
 
-@pytest.mark.parametrize("arguments", [COLD, WARM], ids=["cold", "warm"])
-def test_a_server_that_is_killed_takes_its_sessions_along(
-    mode: str, place: Place, arguments: tuple[str, ...]
-) -> None:
-    server = ModeServer(mode, *arguments).start()
+def test_a_server_that_is_killed_takes_its_sessions_along(mode: str, place: Place, maker: str) -> None:
+    server = ModeServer(mode, *ARGUMENTS[maker]).start()
     try:
         server.wait_until_ready()
         sessions = [server.create() for _ in range(2)]
