@@ -71,6 +71,16 @@ PyObject* has_held(PyObject* self, PyObject* /*none*/) {
     return make_bool(host_of(self).has_held()).release();
 }
 
+PyObject* hold_reserve(PyObject* self, PyObject* /*none*/) {
+    host_of(self).reserve().hold();
+    return none();
+}
+
+PyObject* release_reserve(PyObject* self, PyObject* /*none*/) {
+    host_of(self).reserve().release();
+    return none();
+}
+
 PyObject* write_text(PyObject* self, PyObject* arguments) {
     int to_stderr = 0;
     PyObject* text = nullptr;
@@ -268,9 +278,11 @@ PyObject* cell_hash(PyObject* /*module*/, PyObject* arguments) {
 
 // Not const, because Python takes all of them by plain pointers.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
-std::array<PyMethodDef, 16> host_methods{{
+std::array<PyMethodDef, 18> host_methods{{
     {"link_fd", link_fd, METH_NOARGS, nullptr},
     {"has_held", has_held, METH_NOARGS, nullptr},
+    {"hold_reserve", hold_reserve, METH_NOARGS, nullptr},
+    {"release_reserve", release_reserve, METH_NOARGS, nullptr},
     {"write", write_text, METH_VARARGS, nullptr},
     {"flush", flush_host, METH_NOARGS, nullptr},
     {"flush_c_streams", flush_c_streams, METH_NOARGS, nullptr},

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/common/interpreter.hpp"
+#include "kernels/common/memory_reserve.hpp"
 #include "kernels/python/python_object.hpp"
 
 #include <atomic>
@@ -30,6 +31,8 @@ class Host {
     void flush();
     /// What the C library's stdout and stderr hold for fd 1 and 2.
     static void flush_c_streams();
+    /// Room for the words that there is no memory.
+    MemoryReserve& reserve() { return reserve_; }
 
     /// more: another message follows at once (link.hpp). kLimitExceeded: past a limit of the wire.
     Status publish(const Payload& payload, bool more);
@@ -62,6 +65,7 @@ class Host {
 
  private:
     KernelParts parts_;
+    MemoryReserve reserve_;
     std::atomic<bool> abandoned_{false};
 };
 

@@ -185,6 +185,7 @@ class Kernel(Introspection):
         shell.shown_error = None
         shell.compile.last_name = None
         self.silent = silent
+        self.host.hold_reserve()
         self._stdin.allowed = allow_stdin
         tools.allow(True)
         self.debugger.before_cell()
@@ -200,6 +201,8 @@ class Kernel(Introspection):
             error = KeyboardInterrupt()  # It came before the cell's first line.
         except BaseException as caught:  # An interrupt outside user code, or a fault of ours.
             error = caught
+            if isinstance(error, MemoryError):
+                self.host.release_reserve()
         if os.getpid() != self._pid:
             self._leave_child(error)
         if store_history:

@@ -46,6 +46,12 @@ class DetachedHost:
     def has_held(self):
         return False
 
+    def hold_reserve(self):
+        pass
+
+    def release_reserve(self):
+        pass
+
     def write(self, _to_stderr, _text):
         return False
 

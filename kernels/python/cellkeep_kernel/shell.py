@@ -165,6 +165,8 @@ class KernelShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         etype, value, tb = self._get_exc_info(exc_tuple)
+        if issubclass(etype, MemoryError):
+            self.kernel.host.release_reserve()  # To say so takes memory.
         self.kernel.runner.hide_handler(tb)
         if self.kernel.runner.interrupted and etype in _INTERRUPTED_AS:
             value = KeyboardInterrupt().with_traceback(tb)

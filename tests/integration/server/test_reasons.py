@@ -103,6 +103,21 @@ def test_a_limit_that_cuts_is_the_reason(
     assert session.delete() == 204
 
 
+def test_however_little_memory_is_left_the_reason_is_told(server: Server) -> None:
+    """Where nothing but RLIMIT_DATA bounds it, the interpreter lives on, and its report needs memory, too."""
+    block = 8 << 20
+    for left in range(0, block, 400 << 10):
+        session = server.create(limits={"memory_mb": 256})
+        if has(session, "memory_limit"):
+            assert session.delete() == 204
+            pytest.skip("a cgroup bounds it, and ends the interpreter")
+        result = session.execute(
+            f"before = bytearray({left})\nblocks = []\nwhile True: blocks.append(bytearray(b'x') * {block})"
+        )
+        assert (result["status"], result["error"]["kind"]) == ("oom", "oom"), (left, result)
+        assert session.delete() == 204
+
+
 def test_a_flood_of_bytes_is_cut(server: Server) -> None:
     # The bound of a run without a budget is that of the unit tests: reaching it takes its time.
     session = server.create(limits={"total_output_bytes": 2_000_000, "wall_ms": 100_000})
