@@ -3,6 +3,7 @@
 
 #include "sandbox/inside/denial_watch.hpp"
 #include "sandbox/shared/layer_switch.hpp"
+#include "sandbox/shared/sync_notifications.hpp"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -11,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -137,7 +139,12 @@ int install_with_listener(const sock_fprog& program, int& listener_fd) {
         }
     }
     listener_fd = static_cast<int>(fd);
-    return fd < 0 ? errno : 0;
+    if (fd < 0) {
+        return errno;
+    }
+    // Ignored: without it an answer takes longer.
+    (void)::ioctl(listener_fd, kNotifySetFlags, kNotifySync);
+    return 0;
 }
 
 /// Refused all the same, without a report. (Without a listener the kernel would answer ENOSYS.)

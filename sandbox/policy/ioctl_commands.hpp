@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sandbox/shared/procmap_query.hpp"
+#include "sandbox/shared/sync_notifications.hpp"
 
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
@@ -41,6 +42,7 @@ inline constexpr std::array kIoctlCommands{
     kProcmapQuery,
     // Pid 1's, on a descriptor that only it has.
     static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
-    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND)};
+    static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND),
+    kNotifySetFlags};
 
 }  // namespace cellkeep::sandbox
