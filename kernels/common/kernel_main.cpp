@@ -123,6 +123,7 @@ void run_zygote(std::string_view program, Prepare prepare, MakeInterpreter make_
     fill_heap_gaps();
     (void)join_read_only_data();       // Ignored: how many there were.
     (void)join_code_with_constants();  // Likewise.
+    (void)join_data_with_zeros();      // Likewise.
     (void)collapse_into_huge_pages();  // Ignored: a host without them has slower forks.
     zygote_program() = {program, make_interpreter, environment};
     sandbox::serve_zygote(socket.value().get(), go_on_as_kernel);

@@ -18,6 +18,7 @@ constexpr std::string_view kProgram = "cellkeep-kernel-python";
 
 Status start() {
     BOOST_OUTCOME_TRY(const EmbeddingPaths paths, find_paths());
+    keep_arenas_together();
     return start_python(paths);
 }
 

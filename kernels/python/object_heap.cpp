@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/object_heap.hpp"
 
+#include "kernels/common/arena_space.hpp"
+
 #include <Python.h>
+
+#include <pthread.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -54,7 +58,27 @@ bool read_class(const std::string& line, std::size_t& block_bytes, unsigned long
            block_bytes <= kBlockBytesMax && free_blocks <= kBlocksMax;
 }
 
+/// Never destroyed: threads may use it until the end.
+ArenaSpace& arena_space() {
+    static auto* const space = new ArenaSpace;
+    return *space;
+}
+
 }  // namespace
+
+void keep_arenas_together() {
+    PyObjectArenaAllocator allocator{
+        nullptr,
+        [](void*, std::size_t bytes) { return arena_space().take(bytes); },
+        [](void*, void* arena, std::size_t bytes) { arena_space().give(arena, bytes); }};
+    // Interpreters with a lock each (PEP 684) call it at once. Ignored: without the handlers only
+    // such a fork could wait for ever, and no memory for them means no memory for Python.
+    (void)::pthread_atfork(
+        [] { arena_space().lock(); },
+        [] { arena_space().unlock(); },
+        [] { arena_space().unlock(); });
+    PyObject_SetArenaAllocator(&allocator);
+}
 
 void fill_object_gaps() {
     std::istringstream lines(report());

@@ -6,6 +6,9 @@
 
 namespace cellkeep::kernels::python {
 
+/// From now on its arenas lie side by side (ArenaSpace). Before CPython starts, once.
+void keep_arenas_together();
+
 /// Takes every free block of every pool that is in use, for good. Needs the interpreter's lock.
 /// Does nothing where CPython uses another allocator or reports on it in another form.
 void fill_object_gaps();

@@ -7,6 +7,8 @@
 #include "protocol/support/run_elsewhere.hpp"
 #include "protocol/support/unique_fd.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <fcntl.h>
 
 #include <algorithm>
@@ -82,7 +84,9 @@ void KeptCheckpoints::add(Checkpoint checkpoint, Parts parts) {
 void KeptCheckpoints::forget(const std::string& id, Gone why) {
     tree_.remove(id, why);
     if (auto gone = parts_.extract(id)) {
-        gone.mapped().copy->close();
+        // Behind the answer that is on its way: the end of a process takes a processor for some
+        // milliseconds.
+        boost::asio::post(io_, [copy = std::move(gone.mapped().copy)] { copy->close(); });
         forgotten_.push_back(std::move(gone.mapped().files));
     }
     if (!pinned_) {

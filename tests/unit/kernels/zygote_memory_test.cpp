@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -19,12 +20,15 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 using cellkeep::kernels::collapse_into_huge_pages;
 using cellkeep::kernels::join_code_with_constants;
+using cellkeep::kernels::join_data_with_zeros;
 using cellkeep::kernels::join_read_only_data;
 using cellkeep::kernels::kHeapMappingBytesMax;
 using cellkeep::kernels::kPagesForHugeMin;
@@ -293,4 +297,76 @@ TEST_CASE("constants of a library are joined with its code", "[kernels][zygote]"
     static int data = 1;  // what can be written to stays so, and cannot be executed
     CHECK(rights_at(reinterpret_cast<std::uintptr_t>(&data)) == "rw-p");
     CHECK(::dlclose(library) == 0);
+}
+
+namespace {
+
+/// Data of this program that is no zeros, followed by zeros of its own.
+volatile int kept_number = 42;
+const char* volatile kept_text = "kept";
+char zeros_behind[1U << 20U];
+
+/// The file that a mapping is of, or the empty text: none.
+std::string file_at(std::uintptr_t place) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2 && begin <= place &&
+            place < end) {
+            const auto name = line.find('/');
+            return name == std::string::npos ? "" : line.substr(name);
+        }
+    }
+    return "none";
+}
+
+std::uintptr_t place_of(const volatile void* object) {
+    return reinterpret_cast<std::uintptr_t>(object);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "data of libraries is joined with their zeros, and stays what it was", "[kernels][zygote]") {
+    zeros_behind[0] = 1;
+    REQUIRE_FALSE(file_at(place_of(&kept_number)).empty());  // no other test here joins it
+    (void)join_read_only_data();
+    const std::size_t mappings = count_mappings();
+    const std::size_t joined = join_data_with_zeros();
+    CHECK(joined > 1);
+    if (::mallinfo2().arena != 0) {                    // else a sanitizer has mapped more meanwhile
+        CHECK(count_mappings() + joined <= mappings);  // each was a mapping of its own
+    }
+    CHECK(file_at(place_of(&kept_number)).empty());
+    CHECK(rights_at(place_of(&kept_number)) == "rw-p");
+    CHECK(kept_number == 42);
+    CHECK(std::string(kept_text) == "kept");
+    kept_number = 43;
+    CHECK(kept_number == 43);
+    CHECK(zeros_behind[0] == 1);
+    CHECK(join_data_with_zeros() == joined);  // a second time it changes nothing
+    CHECK(kept_number == 43);
+}
+
+TEST_CASE("data of libraries stays where it is while another thread runs", "[kernels][zygote]") {
+    const std::string before = file_at(place_of(&kept_number));
+    std::promise<void> end;
+    std::thread other([ended = end.get_future()]() mutable { ended.get(); });
+    CHECK(join_data_with_zeros() == 0);
+    end.set_value();
+    other.join();
+    CHECK(file_at(place_of(&kept_number)) == before);
+}
+
+TEST_CASE("data of libraries that cannot be written to stays where it is", "[kernels][zygote]") {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    (void)join_read_only_data();
+    const std::uintptr_t place = read_only_data().front() & ~(page - 1);
+    const std::string file = file_at(place);
+    REQUIRE(::mprotect(reinterpret_cast<void*>(place), page, PROT_READ) == 0);
+    (void)join_data_with_zeros();
+    CHECK(file_at(place) == file);
+    CHECK(rights_at(place) == "r--p");
+    CHECK(::mprotect(reinterpret_cast<void*>(place), page, PROT_READ | PROT_WRITE) == 0);
 }
