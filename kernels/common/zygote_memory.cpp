@@ -35,18 +35,20 @@ void* pointer_to(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-struct HeapMapping {
+struct OwnMapping {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
+    bool has_file = false;
 };
 
-/// Those of no file that this process alone reads and writes (proc_pid_maps(5)).
-std::vector<HeapMapping> list_heap_mappings() {
-    std::vector<HeapMapping> found;
+/// Those that this process alone reads and writes (proc_pid_maps(5)), in the order of their
+/// addresses.
+std::vector<OwnMapping> list_own_mappings() {
+    std::vector<OwnMapping> found;
     const auto maps = read_file("/proc/self/maps", kZygoteMapsBytesMax);
     std::istringstream in(maps.has_value() ? maps.value() : std::string());
     for (std::string line; found.size() < kZygoteMappingsMax && std::getline(in, line);) {
-        HeapMapping mapping;
+        OwnMapping mapping;
         std::array<char, 5> rights{};
         unsigned long inode = 0;
         if (std::sscanf(
@@ -56,8 +58,8 @@ std::vector<HeapMapping> list_heap_mappings() {
                 &mapping.end,
                 rights.data(),
                 &inode) == 4 &&
-            inode == 0 && std::string_view(rights.data()) == "rw-p" &&
-            mapping.end - mapping.begin <= kHeapMappingBytesMax) {
+            std::string_view(rights.data()) == "rw-p") {
+            mapping.has_file = inode != 0;
             found.push_back(mapping);
         }
     }
@@ -76,8 +78,7 @@ bool is_mostly_in_memory(void* begin, std::size_t page_bytes) {
 }
 
 /// False: the host has no such page to give now (madvise(2): ENOMEM; EBUSY of a cgroup).
-bool collapse(
-    const HeapMapping& mapping, std::size_t page_bytes, Advise advise, std::size_t& made) {
+bool collapse(const OwnMapping& mapping, std::size_t page_bytes, Advise advise, std::size_t& made) {
     const std::uintptr_t first = (mapping.begin + kHugePageBytes - 1) & ~(kHugePageBytes - 1);
     for (std::uintptr_t at = first; at + kHugePageBytes <= mapping.end; at += kHugePageBytes) {
         void* const place = pointer_to(at);
@@ -173,21 +174,12 @@ bool has_one_thread() {
     return ::stat("/proc/self/task", &threads) == 0 && threads.st_nlink == kOfTheDirectory + 1;
 }
 
-/// Whether every page of it can be written to, and is this process's own (proc_pid_maps(5)).
-bool can_be_written(const LibraryPart& part) {
-    const auto maps = read_file("/proc/self/maps", kZygoteMapsBytesMax);
-    std::istringstream in(maps.has_value() ? maps.value() : std::string());
+/// Whether every page of it is in one of these.
+bool is_covered(const LibraryPart& part, const std::vector<OwnMapping>& mappings) {
     std::uintptr_t known = part.begin;
-    for (std::string line; known < part.end && std::getline(in, line);) {
-        std::uintptr_t begin = 0;
-        std::uintptr_t end = 0;
-        std::array<char, 5> rights{};
-        if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights.data()) == 3 &&
-            begin <= known && known < end) {
-            if (std::string_view(rights.data()) != "rw-p") {
-                return false;
-            }
-            known = end;
+    for (const OwnMapping& mapping : mappings) {
+        if (mapping.begin <= known && known < mapping.end) {
+            known = mapping.end;
         }
     }
     return known >= part.end;
@@ -245,7 +237,10 @@ std::size_t protect_parts(
 std::size_t collapse_into_huge_pages(Advise advise) {
     const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     std::size_t made = 0;
-    for (const HeapMapping& mapping : list_heap_mappings()) {
+    for (const OwnMapping& mapping : list_own_mappings()) {
+        if (mapping.has_file || mapping.end - mapping.begin > kHeapMappingBytesMax) {
+            continue;
+        }
         if (!collapse(mapping, page_bytes, advise, made)) {
             break;
         }
@@ -271,8 +266,9 @@ std::size_t join_data_with_zeros() {
         ::pthread_sigmask(SIG_BLOCK, &every, &before) != 0) {
         return 0;
     }
-    const auto joined = std::count_if(all.begin(), all.end(), [](const LibraryPart& part) {
-        return can_be_written(part) && replace(part);
+    const std::vector<OwnMapping> mappings = list_own_mappings();
+    const auto joined = std::count_if(all.begin(), all.end(), [&](const LibraryPart& part) {
+        return is_covered(part, mappings) && replace(part);
     });
     // Ignored: it was in force before.
     (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
