@@ -17,7 +17,7 @@ void* pointer_to_arena(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
-void* map_alone(std::size_t bytes, int rights, int more_flags) {
+void* map_anonymous(std::size_t bytes, int rights, int more_flags) {
     void* const memory =
         ::mmap(nullptr, bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
@@ -38,7 +38,7 @@ bool ArenaSpace::reserve() {
     }
     refused_ = true;
     const std::size_t all = bytes_ + kUnitBytes;
-    void* const whole = map_alone(all, PROT_NONE, MAP_NORESERVE);
+    void* const whole = map_anonymous(all, PROT_NONE, MAP_NORESERVE);
     if (whole == nullptr) {
         return false;
     }
@@ -58,7 +58,7 @@ bool ArenaSpace::reserve() {
     return true;
 }
 
-void* ArenaSpace::take_arena() {
+void* ArenaSpace::allocate_arena() {
     if (!reserve()) {
         return nullptr;
     }
@@ -79,17 +79,17 @@ void* ArenaSpace::take_arena() {
     return pointer_to_arena(unit + (second ? kArenaBytes : 0));
 }
 
-void* ArenaSpace::take(std::size_t bytes) {
+void* ArenaSpace::allocate(std::size_t bytes) {
     if (bytes == kArenaBytes) {
         const std::lock_guard held(mutex_);
-        if (void* const arena = take_arena()) {
+        if (void* const arena = allocate_arena()) {
             return arena;
         }
     }
-    return map_alone(bytes, kArenaRights, 0);
+    return map_anonymous(bytes, kArenaRights, 0);
 }
 
-void ArenaSpace::give(void* memory, std::size_t bytes) {
+void ArenaSpace::free(void* memory, std::size_t bytes) {
     const std::lock_guard held(mutex_);
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     if (begin_ == 0 || address < begin_ || address >= begin_ + bytes_) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for an allocator that takes pieces of one size (arenas) from the system and gives them
-// back: side by side, in one range of addresses. Memory that is together is in one mapping, and in
-// huge pages (zygote_memory.hpp); so a fork copies less. CPython's own allocator maps each arena by
-// itself, wherever there is room.
+// Memory for an allocator that takes pieces of one size (arenas) from the system: side by side, in
+// one range of addresses. Memory that is together is in one mapping, and in huge pages
+// (zygote_memory.hpp); so a fork copies less. CPython's own allocator maps each arena by itself,
+// wherever there is room.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,14 @@ namespace cellkeep::kernels {
 
 /// Of CPython 3.10 and later (ARENA_SIZE in Objects/obmalloc.c).
 inline constexpr std::size_t kArenaBytes = 1UL << 20U;
-/// Addresses, of which only those in use are memory. What needs more gets mappings of its own.
-inline constexpr std::size_t kArenaSpaceBytes = 16UL << 30U;
+/// Addresses, of which only those in use are memory. They count against RLIMIT_AS, which user code
+/// may set for itself (getrlimit(2)); so they are few. What needs more gets mappings of its own.
+inline constexpr std::size_t kArenaSpaceBytes = 256UL << 20U;
 
 /// Safe from any thread. A fork needs lock() before it and unlock() behind it in both processes.
 class ArenaSpace {
  public:
-    /// bytes: a multiple of kArenaBytes. The addresses are taken with the first arena.
+    /// bytes: a multiple of two arenas. The addresses are taken with the first arena.
     explicit ArenaSpace(std::size_t bytes = kArenaSpaceBytes) : bytes_(bytes) {}
     ArenaSpace(const ArenaSpace&) = delete;
     ArenaSpace& operator=(const ArenaSpace&) = delete;
@@ -30,10 +31,11 @@ class ArenaSpace {
     /// Memory that can be read and written, of this size exactly: one arena if it is kArenaBytes,
     /// else a mapping of its own, as are those for which the space has no room. Null: the system
     /// has no memory (errno).
-    void* take(std::size_t bytes);
-    /// What take() gave, or a mapping of that size that somebody else made. The system has the
-    /// memory back; of two arenas that share a huge page, the rights to it when both are given.
-    void give(void* memory, std::size_t bytes);
+    void* allocate(std::size_t bytes);
+    /// What allocate() returned, or a mapping of that size that somebody else made. Linux has the
+    /// memory back at once; if it is half of a huge page, when the other half is freed or memory is
+    /// short.
+    void free(void* memory, std::size_t bytes);
 
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
@@ -42,7 +44,7 @@ class ArenaSpace {
     static constexpr std::size_t kUnitBytes = 2 * kArenaBytes;  // a huge page
 
     bool reserve();
-    void* take_arena();
+    void* allocate_arena();
 
     const std::size_t bytes_;
     std::mutex mutex_;

@@ -6,18 +6,24 @@
 namespace cellkeep::kernels {
 
 void MemoryReserve::hold() {
-    if (room_ != nullptr) {
+    if (bytes_ != 0) {
         return;
     }
-    void* const room = ::mmap(
-        nullptr, kMemoryReserveBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    room_ = room == MAP_FAILED ? nullptr : room;
+    for (std::size_t bytes = kMemoryReserveBytes; bytes >= kMemoryReserveBytesMin; bytes /= 2) {
+        void* const room =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (room != MAP_FAILED) {
+            room_ = room;
+            bytes_ = bytes;
+            return;
+        }
+    }
 }
 
 void MemoryReserve::release() {
-    if (room_ != nullptr) {
-        (void)::munmap(room_, kMemoryReserveBytes);  // Ignored: it is ours.
-        room_ = nullptr;
+    if (bytes_ != 0) {
+        (void)::munmap(room_, bytes_);  // Ignored: it is ours.
+        bytes_ = 0;
     }
 }
 

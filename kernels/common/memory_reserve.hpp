@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Room that is kept for the words that there is no memory. A process whose data is limited
-// (RLIMIT_DATA, getrlimit(2)) has used up what it may when its code is told so; without room its
-// own report of that could end it. Only addresses are kept, so it costs no memory.
+// Address space that is kept free so that a lack of memory can be reported. A process whose data is
+// limited (RLIMIT_DATA, getrlimit(2)) has used up what it may when its code learns so, and the
+// report takes memory, too. No page of it is written to: it costs no memory, but a part of the
+// limit.
 #pragma once
 
 #include <cstddef>
 
 namespace cellkeep::kernels {
 
-/// A traceback of IPython's with its colours takes less than half a megabyte.
-inline constexpr std::size_t kMemoryReserveBytes = 2UL << 20U;
+/// A traceback of IPython's with its colours takes less than half a megabyte, and may begin with
+/// two arenas of CPython's, which are 2 MiB (arena_space.hpp).
+inline constexpr std::size_t kMemoryReserveBytes = 4UL << 20U;
+/// Less than this is not worth keeping.
+inline constexpr std::size_t kMemoryReserveBytesMin = 512UL << 10U;
 
 /// One thread.
 class MemoryReserve {
@@ -20,14 +24,16 @@ class MemoryReserve {
     MemoryReserve& operator=(const MemoryReserve&) = delete;
     ~MemoryReserve() { release(); }
 
-    /// Keeps the room if there is any; does nothing if it is kept.
+    /// Keeps it, or half of it, or less, where there is no more; does nothing if some is kept.
     void hold();
-    /// Lets it go, for whoever comes first.
+    /// Gives it back, for whoever asks first.
     void release();
-    bool is_held() const { return room_ != nullptr; }
+    /// 0: none is kept.
+    std::size_t bytes() const { return bytes_; }
 
  private:
     void* room_ = nullptr;
+    std::size_t bytes_ = 0;
 };
 
 }  // namespace cellkeep::kernels

@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <new>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -185,16 +187,21 @@ bool is_covered(const LibraryPart& part, const std::vector<OwnMapping>& mappings
     return known >= part.end;
 }
 
-/// New memory in its place, with what was there. Between the two nothing may look at the data of
-/// any library, the C library's included: so both are one block of instructions. No memcpy(3)
-/// before it, either: with a sanitizer that refuses to read what lies between two variables.
+/// Maps memory of no file in its place, with what was there. Nothing may write to the data from the
+/// first copy on, and nothing may read it between the call and the end of the second copy, the C
+/// library's data included: so these two are one block of instructions. Not memcpy(3): that of
+/// AddressSanitizer refuses to read the gaps between variables. A refusal changes nothing; before
+/// Linux 6.12 it may have taken the data away, if memory ran short at this moment.
 bool replace([[maybe_unused]] const LibraryPart& part) {
 #if defined(__x86_64__)
-    std::vector<char> saved(part.end - part.begin);
-    char* const from = saved.data();
+    const std::unique_ptr<char[]> saved(new (std::nothrow) char[part.end - part.begin]);
+    if (!saved) {
+        return false;
+    }
+    char* const from = saved.get();
     char* saved_to = from;
     std::uintptr_t saved_from = part.begin;
-    std::size_t left = saved.size();
+    std::size_t left = part.end - part.begin;
     asm volatile("rep movsb" : "+D"(saved_to), "+S"(saved_from), "+c"(left) : : "memory");
     long result = SYS_mmap;
     std::uintptr_t to = part.begin;

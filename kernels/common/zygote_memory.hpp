@@ -40,11 +40,11 @@ std::size_t join_read_only_data();
 /// three mappings. Returns in how many libraries. What is said above of safety holds here, too.
 std::size_t join_code_with_constants();
 
-/// Puts the data of each library that is not all zeros into memory of no file, at the same place
-/// (PT_LOAD, elf(5)). Linux then joins its mapping with that of the library's zeros, and with
-/// memory of the heaps that lies beside. Returns in how many libraries. Does nothing if this
-/// process has other threads, on other processors than x86-64, and where join_read_only_data() was
-/// not before. Before the first fork.
+/// Moves each library's initialised data into anonymous memory at the same address, if zeros of the
+/// library's own are behind it (PT_LOAD, elf(5)). Linux then joins the two mappings, and with them
+/// memory of the heaps that lies beside. Leaves out a library whose data is partly read-only: so
+/// call join_read_only_data() first. Returns in how many libraries. Does nothing on other
+/// processors than x86-64, or if this process has other threads. Before the first fork.
 std::size_t join_data_with_zeros();
 
 }  // namespace cellkeep::kernels

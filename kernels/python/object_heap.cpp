@@ -40,7 +40,7 @@ std::string report() {
     return {text, size};
 }
 
-void take(std::size_t block_bytes, unsigned long count) {
+void allocate(std::size_t block_bytes, unsigned long count) {
     for (unsigned long i = 0; i < count; ++i) {
         // Never given back. Never null: there are at least this many free blocks.
         (void)PyObject_Malloc(block_bytes);
@@ -60,6 +60,7 @@ bool read_class(const std::string& line, std::size_t& block_bytes, unsigned long
 
 /// Never destroyed: threads may use it until the end.
 ArenaSpace& arena_space() {
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): it changes.
     static auto* const space = new ArenaSpace;
     return *space;
 }
@@ -69,10 +70,10 @@ ArenaSpace& arena_space() {
 void keep_arenas_together() {
     PyObjectArenaAllocator allocator{
         nullptr,
-        [](void*, std::size_t bytes) { return arena_space().take(bytes); },
-        [](void*, void* arena, std::size_t bytes) { arena_space().give(arena, bytes); }};
-    // Interpreters with a lock each (PEP 684) call it at once. Ignored: without the handlers only
-    // such a fork could wait for ever, and no memory for them means no memory for Python.
+        [](void*, std::size_t bytes) { return arena_space().allocate(bytes); },
+        [](void*, void* arena, std::size_t bytes) { arena_space().free(arena, bytes); }};
+    // Interpreters with a lock each (PEP 684) call it from several threads. Ignored: it fails
+    // without memory, and then Python does not start, either.
     (void)::pthread_atfork(
         [] { arena_space().lock(); },
         [] { arena_space().unlock(); },
@@ -87,7 +88,7 @@ void fill_object_gaps() {
         std::size_t block_bytes = 0;
         unsigned long free_blocks = 0;
         if (read_class(line, block_bytes, free_blocks)) {
-            take(block_bytes, free_blocks);
+            allocate(block_bytes, free_blocks);
         }
     }
 }

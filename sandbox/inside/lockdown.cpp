@@ -142,8 +142,8 @@ int install_with_listener(const sock_fprog& program, int& listener_fd) {
     if (fd < 0) {
         return errno;
     }
-    // Ignored: without it an answer takes longer.
-    (void)::ioctl(listener_fd, kNotifySetFlags, kNotifySync);
+    // Ignored: before Linux 6.6 there is none (EINVAL), and an answer takes longer.
+    (void)::ioctl(listener_fd, kNotifySetFlags, kNotifySyncWakeUp);
     return 0;
 }
 

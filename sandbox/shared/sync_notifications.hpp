@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Has a thread that waits for the answer to its call go on at once, on the same processor, and the
-// one who answers wait for the next call (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6). Debian
-// 12's <linux/seccomp.h> does not have it. Values.
+// A flag of the listener for refused calls (SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6): Linux
+// wakes pid 1 on the processor of the thread that calls, and that thread on pid 1's. So neither
+// waits for another processor to wake up. Debian 12's <linux/seccomp.h> does not have it. Values.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -14,6 +14,6 @@ namespace cellkeep::sandbox {
 /// SECCOMP_IOCTL_NOTIF_SET_FLAGS; an older kernel says EINVAL.
 inline constexpr unsigned long kNotifySetFlags = _IOW('!', 4, std::uint64_t);
 /// SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP.
-inline constexpr std::uint64_t kNotifySync = 1;
+inline constexpr std::uint64_t kNotifySyncWakeUp = 1;
 
 }  // namespace cellkeep::sandbox

@@ -84,9 +84,13 @@ void KeptCheckpoints::add(Checkpoint checkpoint, Parts parts) {
 void KeptCheckpoints::forget(const std::string& id, Gone why) {
     tree_.remove(id, why);
     if (auto gone = parts_.extract(id)) {
-        // Behind the answer that is on its way: the end of a process takes a processor for some
-        // milliseconds.
-        boost::asio::post(io_, [copy = std::move(gone.mapped().copy)] { copy->close(); });
+        if (why == Gone::kEvicted) {
+            // In the next turn of the loop, so that an answer that can be written now goes out
+            // first: the end of a process takes a processor for some milliseconds.
+            boost::asio::post(io_, [copy = std::move(gone.mapped().copy)] { copy->close(); });
+        } else {
+            gone.mapped().copy->close();
+        }
         forgotten_.push_back(std::move(gone.mapped().files));
     }
     if (!pinned_) {

@@ -201,8 +201,6 @@ class Kernel(Introspection):
             error = KeyboardInterrupt()  # It came before the cell's first line.
         except BaseException as caught:  # An interrupt outside user code, or a fault of ours.
             error = caught
-            if isinstance(error, MemoryError):
-                self.host.release_reserve()
         if os.getpid() != self._pid:
             self._leave_child(error)
         if store_history:
@@ -257,6 +255,7 @@ class Kernel(Introspection):
         content = {"status": "ok", "payload": payload, "user_expressions": values}
         if error is None:
             return content, {}
+        self.shell.make_room(type(error))
         if self.shell.shown_error is None:
             # Nothing was shown: IPython could not format it, or it was raised outside the cell.
             self.shell.show_error(type(error).__name__, str(error), [], error)

@@ -165,8 +165,7 @@ class KernelShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         etype, value, tb = self._get_exc_info(exc_tuple)
-        if issubclass(etype, MemoryError):
-            self.kernel.host.release_reserve()  # To say so takes memory.
+        self.make_room(etype)
         self.kernel.runner.hide_handler(tb)
         if self.kernel.runner.interrupted and etype in _INTERRUPTED_AS:
             value = KeyboardInterrupt().with_traceback(tb)
@@ -194,7 +193,13 @@ class KernelShell(InteractiveShell):
     def show_usage_error(self, exc):
         self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
 
+    def make_room(self, etype):
+        """The report of a lack of memory takes memory."""
+        if issubclass(etype, MemoryError):
+            self.kernel.host.release_reserve()
+
     def _showtraceback(self, etype, evalue, stb):
+        self.make_room(etype)
         try:
             text = str(evalue)
         except Exception:

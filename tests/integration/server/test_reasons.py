@@ -106,7 +106,7 @@ def test_a_limit_that_cuts_is_the_reason(
 def test_however_little_memory_is_left_the_reason_is_told(server: Server) -> None:
     """Where nothing but RLIMIT_DATA bounds it, the interpreter lives on, and its report needs memory, too."""
     block = 8 << 20
-    for left in range(0, block, 400 << 10):
+    for left in range(0, block, 200 << 10):
         session = server.create(limits={"memory_mb": 256})
         if has(session, "memory_limit"):
             assert session.delete() == 204
@@ -115,6 +115,9 @@ def test_however_little_memory_is_left_the_reason_is_told(server: Server) -> Non
             f"before = bytearray({left})\nblocks = []\nwhile True: blocks.append(bytearray(b'x') * {block})"
         )
         assert (result["status"], result["error"]["kind"]) == ("oom", "oom"), (left, result)
+        again = session.execute(f"while True: blocks.append(bytearray(b'x') * {block})")
+        assert (again["status"], again["error"]["kind"]) == ("oom", "oom"), (left, again)
+        assert session.value("len(blocks) > 20") == "True"
         assert session.delete() == 204
 
 

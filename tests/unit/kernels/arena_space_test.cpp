@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -69,7 +70,7 @@ TEST_CASE("arenas lie side by side in one mapping, from a huge page on", "[kerne
     ArenaSpace space;
     std::vector<char*> arenas;
     for (std::size_t i = 0; i < 40; ++i) {
-        arenas.push_back(static_cast<char*>(space.take(kArenaBytes)));
+        arenas.push_back(static_cast<char*>(space.allocate(kArenaBytes)));
         REQUIRE(arenas.back() != nullptr);
         std::memset(arenas.back(), static_cast<int>(i), kArenaBytes);
         CHECK(arenas.back() == arenas.front() + i * kArenaBytes);
@@ -85,43 +86,43 @@ TEST_CASE("arenas lie side by side in one mapping, from a huge page on", "[kerne
 
 TEST_CASE("what is given is the system's again, and the first that is taken", "[kernels][heap]") {
     ArenaSpace space;
-    void* const one = space.take(kArenaBytes);
-    void* const two = space.take(kArenaBytes);
-    void* const three = space.take(kArenaBytes);
+    void* const one = space.allocate(kArenaBytes);
+    void* const two = space.allocate(kArenaBytes);
+    void* const three = space.allocate(kArenaBytes);
     for (void* const arena : {one, two, three}) {
         std::memset(arena, 1, kArenaBytes);
     }
-    space.give(one, kArenaBytes);
+    space.free(one, kArenaBytes);
     CHECK(pages_in_memory(one) == 0);
     CHECK(pages_in_memory(two) > 0);
     CHECK(rights_of_arena(one) == "rw-p");  // as long as the other half of its huge page is used
-    space.give(two, kArenaBytes);
+    space.free(two, kArenaBytes);
     CHECK(rights_of_arena(one) == "---p");
     CHECK(rights_of_arena(two) == "---p");
     CHECK(rights_of_arena(three) == "rw-p");
-    CHECK(space.take(kArenaBytes) == one);
+    CHECK(space.allocate(kArenaBytes) == one);
     CHECK(static_cast<char*>(one)[5] == 0);
-    CHECK(space.take(kArenaBytes) == two);
+    CHECK(space.allocate(kArenaBytes) == two);
     CHECK(static_cast<char*>(three)[5] == 1);
 }
 
 TEST_CASE("what does not fit has a mapping of its own", "[kernels][heap]") {
     ArenaSpace space(kPair);
-    void* const one = space.take(kArenaBytes);
-    void* const two = space.take(kArenaBytes);
-    void* const beyond = space.take(kArenaBytes);
+    void* const one = space.allocate(kArenaBytes);
+    void* const two = space.allocate(kArenaBytes);
+    void* const beyond = space.allocate(kArenaBytes);
     REQUIRE(beyond != nullptr);
     CHECK((beyond < one || beyond > two));
     std::memset(beyond, 1, kArenaBytes);
-    void* const small = space.take(4096);  // another size
+    void* const small = space.allocate(4096);  // another size
     REQUIRE(small != nullptr);
     CHECK((small < one || address_of_arena(small) >= address_of_arena(one) + kPair));
     std::memset(small, 1, 4096);
-    space.give(beyond, kArenaBytes);
+    space.free(beyond, kArenaBytes);
     CHECK(rights_of_arena(beyond) != "rw-p");
-    space.give(small, 4096);
-    space.give(one, kArenaBytes);
-    CHECK(space.take(kArenaBytes) == one);
+    space.free(small, 4096);
+    space.free(one, kArenaBytes);
+    CHECK(space.allocate(kArenaBytes) == one);
 }
 
 TEST_CASE("a mapping that somebody else made can be given", "[kernels][heap]") {
@@ -131,34 +132,43 @@ TEST_CASE("a mapping that somebody else made can be given", "[kernels][heap]") {
     REQUIRE(other != MAP_FAILED);
     SECTION("before any is taken") {}
     SECTION("afterwards") {
-        REQUIRE(space.take(kArenaBytes) != nullptr);
+        REQUIRE(space.allocate(kArenaBytes) != nullptr);
     }
-    space.give(other, kArenaBytes);
+    space.free(other, kArenaBytes);
     CHECK(rights_of_arena(other) != "rw-p");
 }
 
 TEST_CASE("where the system has no memory there is none, and later there is", "[kernels][heap]") {
-    ArenaSpace space;
-    void* const first = space.take(kArenaBytes);
-    void* const second = space.take(kArenaBytes);
-    REQUIRE(first != nullptr);
-    REQUIRE(second != nullptr);
-    rlimit before{};
-    REQUIRE(::getrlimit(RLIMIT_DATA, &before) == 0);
-    const rlimit none{4096, before.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_DATA, &none) == 0);
-    void* const refused = space.take(kArenaBytes);
-    REQUIRE(::setrlimit(RLIMIT_DATA, &before) == 0);
-    CHECK(refused == nullptr);
-    CHECK(space.take(kArenaBytes) == static_cast<char*>(second) + kArenaBytes);
+    // In a process of its own, because of the limit.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ArenaSpace space;
+        void* const first = space.allocate(kArenaBytes);
+        void* const second = space.allocate(kArenaBytes);
+        rlimit before{};
+        const bool known = ::getrlimit(RLIMIT_DATA, &before) == 0;
+        const rlimit none{4096, before.rlim_max};
+        if (!known || first == nullptr || second == nullptr ||
+            ::setrlimit(RLIMIT_DATA, &none) != 0) {
+            ::_exit(1);
+        }
+        void* const refused = space.allocate(kArenaBytes);
+        const bool again = ::setrlimit(RLIMIT_DATA, &before) == 0;
+        void* const third = space.allocate(kArenaBytes);
+        const bool right = third == static_cast<char*>(second) + kArenaBytes;
+        ::_exit(refused == nullptr && again && right ? 0 : 2);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
 }
 
 TEST_CASE("a system without such a range gives each a mapping of its own", "[kernels][heap]") {
     ArenaSpace space(1UL << 60U);
-    void* const one = space.take(kArenaBytes);
+    void* const one = space.allocate(kArenaBytes);
     REQUIRE(one != nullptr);
     std::memset(one, 1, kArenaBytes);
-    space.give(one, kArenaBytes);
+    space.free(one, kArenaBytes);
     CHECK(rights_of_arena(one) != "rw-p");
 }
 
@@ -170,10 +180,10 @@ TEST_CASE("threads are given different arenas", "[kernels][heap]") {
     for (auto& mine : taken) {
         threads.emplace_back([&space, &mine] {
             for (int i = 0; i < 50; ++i) {
-                mine.push_back(space.take(kArenaBytes));
+                mine.push_back(space.allocate(kArenaBytes));
                 std::memset(mine.back(), 1, 4096);
                 if (i % 3 == 0) {
-                    space.give(mine.back(), kArenaBytes);
+                    space.free(mine.back(), kArenaBytes);
                     mine.pop_back();
                 }
             }
@@ -190,21 +200,32 @@ TEST_CASE("threads are given different arenas", "[kernels][heap]") {
     CHECK(all.count(nullptr) == 0);
 }
 
-TEST_CASE("a fork goes on with what it has", "[kernels][heap]") {
+TEST_CASE("a fork goes on with what it has, whatever another thread does", "[kernels][heap]") {
     ArenaSpace space;
-    char* const one = static_cast<char*>(space.take(kArenaBytes));
+    char* const one = static_cast<char*>(space.allocate(kArenaBytes));
     std::memset(one, 7, kArenaBytes);
-    space.lock();
-    const pid_t child = ::fork();
-    space.unlock();
-    if (child == 0) {
-        char* const two = static_cast<char*>(space.take(kArenaBytes));
-        const bool right = two == one + kArenaBytes && one[5] == 7;
-        space.give(one, kArenaBytes);
-        ::_exit(right && space.take(kArenaBytes) == one ? 0 : 1);
+    std::atomic<bool> ends{false};
+    std::thread other([&] {
+        while (!ends) {
+            space.free(space.allocate(kArenaBytes), kArenaBytes);
+        }
+    });
+    for (int i = 0; i < 200; ++i) {
+        space.lock();
+        const pid_t child = ::fork();
+        space.unlock();
+        if (child == 0) {
+            (void)::alarm(30);  // else one that cannot go on would wait for ever
+            char* const mine = static_cast<char*>(space.allocate(kArenaBytes));
+            mine[5] = 1;
+            space.free(one, kArenaBytes);
+            ::_exit(mine != one && space.allocate(kArenaBytes) == one ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        REQUIRE(status == 0);
     }
-    int status = -1;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
+    ends = true;
+    other.join();
     CHECK(one[5] == 7);
 }

@@ -9,8 +9,10 @@
 #include <elf.h>
 #include <link.h>
 #include <malloc.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -321,6 +323,14 @@ std::string file_at(std::uintptr_t place) {
     return "none";
 }
 
+/// Until Linux does not count a thread any more that has been joined.
+void await_one_thread() {
+    struct stat threads {};
+    do {
+        REQUIRE(::stat("/proc/self/task", &threads) == 0);
+    } while (threads.st_nlink > 3 && ::sched_yield() == 0);
+}
+
 std::uintptr_t place_of(const volatile void* object) {
     return reinterpret_cast<std::uintptr_t>(object);
 }
@@ -330,6 +340,7 @@ std::uintptr_t place_of(const volatile void* object) {
 TEST_CASE(
     "data of libraries is joined with their zeros, and stays what it was", "[kernels][zygote]") {
     zeros_behind[0] = 1;
+    await_one_thread();
     REQUIRE_FALSE(file_at(place_of(&kept_number)).empty());  // no other test here joins it
     (void)join_read_only_data();
     const std::size_t mappings = count_mappings();
@@ -365,7 +376,8 @@ TEST_CASE("data of libraries that cannot be written to stays where it is", "[ker
     const std::uintptr_t place = read_only_data().front() & ~(page - 1);
     const std::string file = file_at(place);
     REQUIRE(::mprotect(reinterpret_cast<void*>(place), page, PROT_READ) == 0);
-    (void)join_data_with_zeros();
+    await_one_thread();
+    CHECK(join_data_with_zeros() > 0);  // in others
     CHECK(file_at(place) == file);
     CHECK(rights_at(place) == "r--p");
     CHECK(::mprotect(reinterpret_cast<void*>(place), page, PROT_READ | PROT_WRITE) == 0);
