@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +33,22 @@ namespace {
 
 std::vector<std::string> own_cgroups() {
     return cgroups_of(::getpid());
+}
+
+/// Until its parent has reaped it, or it is this process's to reap: how a process ended is known
+/// then. A zygote that gets no processor may take longer than the sandbox waits (kReaperPatience).
+void await_reaper(pid_t pid) {
+    const std::string own_zombie = ") Z " + std::to_string(::getpid()) + " ";
+    const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (auto stat = cellkeep::read_file(path, 4096); stat.has_value() && !stat.value().empty();
+         stat = cellkeep::read_file(path, 4096)) {
+        if (stat.value().find(own_zombie) != std::string::npos) {
+            return;
+        }
+        REQUIRE(std::chrono::steady_clock::now() < deadline);
+        (void)::poll(nullptr, 0, 1);  // Ignored: no event tells it.
+    }
 }
 
 /// Of a process that another one has reaped, too: since Linux 6.15.
@@ -285,7 +303,8 @@ TEST_CASE("as many workers as the table holds run at once, one more is refused")
 TEST_CASE("the death of pid 1 is an event, and the last one") {
     auto sandbox = make_sandbox();
     // Only its server can kill it; the test stands in for an operator who did.
-    REQUIRE(::kill(only_child(), SIGKILL) == 0);
+    const pid_t pid1 = only_child();
+    REQUIRE(::kill(pid1, SIGKILL) == 0);
     CHECK(sandbox.unexpected_end().empty());
     CHECK(wait_event(sandbox).kind == SandboxEvent::Kind::kSandboxDied);
     CHECK(sandbox.unexpected_end() == "pid 1 closed its reports");
@@ -296,6 +315,7 @@ TEST_CASE("the death of pid 1 is an event, and the last one") {
     spec.stderr_fd = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     const auto started = sandbox.start(std::move(spec));
     CHECK(started.has_error());
+    await_reaper(pid1);
     require_ok(sandbox.destroy(kPatience));
     if (tells_exits_by_pidfd()) {
         CHECK(sandbox.unexpected_end() == "pid 1 closed its reports; it was killed by signal 9");
