@@ -289,4 +289,18 @@ pid_t only_child() {
     return children.front();  // the oldest; the pool's launchers may follow
 }
 
+void await_reaper(pid_t pid) {
+    const std::string own_zombie = ") Z " + std::to_string(::getpid()) + " ";
+    const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    for (auto stat = read_file(path, 4096); stat.has_value() && !stat.value().empty();
+         stat = read_file(path, 4096)) {
+        if (stat.value().find(own_zombie) != std::string::npos) {
+            return;
+        }
+        REQUIRE(std::chrono::steady_clock::now() < deadline);
+        (void)::poll(nullptr, 0, 1);  // Ignored: no event tells it.
+    }
+}
+
 }  // namespace cellkeep::test

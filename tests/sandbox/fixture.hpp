@@ -98,6 +98,10 @@ bool has_children();
 /// Pid 1 of the only sandbox there is.
 pid_t only_child();
 
+/// Until a process's parent has reaped it, or it is this process's to reap: how it ended is known
+/// then. A zygote that gets no processor may take longer than the sandbox waits (kReaperPatience).
+void await_reaper(pid_t pid);
+
 /// Fails the test case if the status is an error.
 void require_ok(const Status& status);
 

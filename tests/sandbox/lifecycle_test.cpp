@@ -15,9 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <sstream>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,22 +31,6 @@ namespace {
 
 std::vector<std::string> own_cgroups() {
     return cgroups_of(::getpid());
-}
-
-/// Until its parent has reaped it, or it is this process's to reap: how a process ended is known
-/// then. A zygote that gets no processor may take longer than the sandbox waits (kReaperPatience).
-void await_reaper(pid_t pid) {
-    const std::string own_zombie = ") Z " + std::to_string(::getpid()) + " ";
-    const std::string path = "/proc/" + std::to_string(pid) + "/stat";
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    for (auto stat = cellkeep::read_file(path, 4096); stat.has_value() && !stat.value().empty();
-         stat = cellkeep::read_file(path, 4096)) {
-        if (stat.value().find(own_zombie) != std::string::npos) {
-            return;
-        }
-        REQUIRE(std::chrono::steady_clock::now() < deadline);
-        (void)::poll(nullptr, 0, 1);  // Ignored: no event tells it.
-    }
 }
 
 /// Of a process that another one has reaped, too: since Linux 6.15.
