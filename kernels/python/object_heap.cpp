@@ -40,7 +40,7 @@ std::string report() {
     return {text, size};
 }
 
-void allocate(std::size_t block_bytes, unsigned long count) {
+void take(std::size_t block_bytes, unsigned long count) {
     for (unsigned long i = 0; i < count; ++i) {
         // Never given back. Never null: there are at least this many free blocks.
         (void)PyObject_Malloc(block_bytes);
@@ -88,7 +88,7 @@ void fill_object_gaps() {
         std::size_t block_bytes = 0;
         unsigned long free_blocks = 0;
         if (read_class(line, block_bytes, free_blocks)) {
-            allocate(block_bytes, free_blocks);
+            take(block_bytes, free_blocks);
         }
     }
 }
