@@ -32,9 +32,9 @@ class ArenaSpace {
     /// else a mapping of its own, as are those for which the space has no room. Null: the system
     /// has no memory (errno).
     void* allocate(std::size_t bytes);
-    /// What allocate() returned, or a mapping of that size that somebody else made. Linux has the
-    /// memory back at once; if it is half of a huge page, when the other half is freed or memory is
-    /// short.
+    /// Takes what allocate() returned, or a mapping of that size that other code made. Linux gets
+    /// the memory back at once. If it is half of a huge page, Linux gets it back when the other
+    /// half is freed, or when memory is short.
     void free(void* memory, std::size_t bytes);
 
     void lock() { mutex_.lock(); }
@@ -51,7 +51,7 @@ class ArenaSpace {
     std::uintptr_t begin_ = 0;         // 0: not reserved
     bool refused_ = false;             // the system has no such range
     std::vector<std::uint8_t> units_;  // a bit for each arena of it that is in use
-    std::size_t lowest_ = 0;           // no unit before this one has an arena to give
+    std::size_t lowest_ = 0;           // no unit before this one has a free arena
 };
 
 }  // namespace cellkeep::kernels

@@ -26,7 +26,7 @@ class MemoryReserve {
 
     /// Keeps it, or half of it, or less, where there is no more; does nothing if some is kept.
     void hold();
-    /// Gives it back, for whoever asks first.
+    /// Unmaps it. Any allocation of this process may use the room then.
     void release();
     /// 0: none is kept.
     std::size_t bytes() const { return bytes_; }
