@@ -17,7 +17,7 @@
 #include "sandbox/policy/isolation.hpp"
 #include "sandbox/policy/limits_change.hpp"
 #include "sandbox/policy/policy.hpp"
-#include "sandbox/server/branch_place.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 #include "sandbox/server/passed_sandbox.hpp"
 #include "sandbox/shared/loopback.hpp"
 #include "sandbox/shared/worker_group.hpp"
@@ -151,11 +151,11 @@ class Sandbox {
     /// the policy (Zygote::covers).
     static Result<Sandbox> create(const Policy& policy, std::shared_ptr<Zygote> zygote);
 
-    /// A branch: the same inside another sandbox, whose root it has, with a user namespace, pids,
-    /// files, a network and limits of its own. It ends with the other one, whose processes
-    /// see its processes, and not the other way round. host_uid, read_only and inputs of the policy
-    /// must be the other's.
-    static Result<Sandbox> create(const Policy& policy, const BranchPlace& place);
+    /// A branch: the same inside another sandbox, the launcher's parent, whose root it has, with a
+    /// user namespace, pids, files, a network and limits of its own. It ends with the other one,
+    /// whose processes see its processes, and not the other way round. host_uid, read_only and
+    /// inputs of the policy must be the other's.
+    static Result<Sandbox> create(const Policy& policy, BranchLauncher& launcher);
 
     Sandbox(Sandbox&& other) noexcept;
     Sandbox& operator=(Sandbox&& other) noexcept;

@@ -12,9 +12,9 @@
 
 namespace cellkeep::sandbox {
 
-Result<Sandbox> Sandbox::create(const Policy& policy, const BranchPlace& place) {
+Result<Sandbox> Sandbox::create(const Policy& policy, BranchLauncher& launcher) {
     BOOST_OUTCOME_TRY(
-        auto assembled, assemble(policy, MissingControl::kRefuse, nullptr, nullptr, &place));
+        auto assembled, assemble(policy, MissingControl::kRefuse, nullptr, nullptr, &launcher));
     return Sandbox(std::make_unique<SandboxState>(SandboxState{
         std::move(assembled.pid1),
         std::move(assembled.cgroup),

@@ -199,8 +199,8 @@ void Service::Parts::make_factory_and_starter(boost::asio::io_context& io) {
         [warm = warm](std::string language, sandbox::Policy policy) {
             return warm->make_sandbox(std::move(language), std::move(policy));
         },
-        [maker = maker](sandbox::Policy policy, sandbox::BranchPlace place) {
-            return SandboxMaker::make_branch(maker, std::move(policy), std::move(place));
+        [maker = maker](sandbox::Policy policy, std::shared_ptr<sandbox::BranchLauncher> launcher) {
+            return SandboxMaker::make_branch(maker, std::move(policy), std::move(launcher));
         });
     starter = SessionStarter::create(
         io,

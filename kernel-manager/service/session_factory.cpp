@@ -118,7 +118,7 @@ boost::asio::awaitable<Result<std::shared_ptr<ManagedSession>>> SessionFactory::
     if (!order.seed) {
         made = co_await make_sandbox_(offered_by(setup.spec), std::move(policy));
     } else if (make_branch_) {
-        made = co_await make_branch_(std::move(policy), std::move(order.seed->place));
+        made = co_await make_branch_(std::move(policy), std::move(order.seed->launcher));
     }
     if (made.has_error()) {
         co_return std::move(made).error().with_context("create session");

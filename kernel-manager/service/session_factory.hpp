@@ -19,7 +19,7 @@
 #include "protocol/support/work_thread.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/server/branch_place.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -47,7 +47,7 @@ class SessionFactory : public std::enable_shared_from_this<SessionFactory> {
     using MakeSandbox = std::function<boost::asio::awaitable<Result<sandbox::Sandbox>>(
         std::string language, sandbox::Policy)>;
     using MakeBranch = std::function<boost::asio::awaitable<Result<sandbox::Sandbox>>(
-        sandbox::Policy, sandbox::BranchPlace)>;
+        sandbox::Policy, std::shared_ptr<sandbox::BranchLauncher>)>;
     /// One session. It has been admitted.
     struct Order {
         SessionOptions options;

@@ -15,13 +15,13 @@ namespace cellkeep::session {
 struct SandboxMaker::Making {
     sandbox::Policy policy;
     std::shared_ptr<sandbox::Zygote> zygote;
-    std::optional<sandbox::BranchPlace> place;
+    std::shared_ptr<sandbox::BranchLauncher> launcher;
     std::optional<Result<sandbox::Sandbox>> made;
 
     void make() {
         made.emplace(
-            place ? sandbox::Sandbox::create(policy, *place)
-                  : sandbox::Sandbox::create(policy, std::move(zygote)));
+            launcher ? sandbox::Sandbox::create(policy, *launcher)
+                     : sandbox::Sandbox::create(policy, std::move(zygote)));
     }
 };
 
@@ -36,10 +36,12 @@ boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make(
 }
 
 boost::asio::awaitable<Result<sandbox::Sandbox>> SandboxMaker::make_branch(
-    std::shared_ptr<SandboxMaker> self, sandbox::Policy policy, sandbox::BranchPlace place) {
+    std::shared_ptr<SandboxMaker> self,
+    sandbox::Policy policy,
+    std::shared_ptr<sandbox::BranchLauncher> launcher) {
     auto making = std::make_shared<Making>();
     making->policy = std::move(policy);
-    making->place = std::move(place);
+    making->launcher = std::move(launcher);
     co_return co_await run(std::move(self), std::move(making));
 }
 

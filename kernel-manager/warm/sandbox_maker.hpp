@@ -8,7 +8,7 @@
 #include "protocol/support/result.hpp"
 #include "protocol/support/work_thread.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/server/branch_place.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 #include "sandbox/server/zygote.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -33,9 +33,11 @@ class SandboxMaker {
         sandbox::Policy policy,
         std::shared_ptr<sandbox::Zygote> zygote);
 
-    /// A branch, at that place.
+    /// A branch, by that launcher.
     static boost::asio::awaitable<Result<sandbox::Sandbox>> make_branch(
-        std::shared_ptr<SandboxMaker> self, sandbox::Policy policy, sandbox::BranchPlace place);
+        std::shared_ptr<SandboxMaker> self,
+        sandbox::Policy policy,
+        std::shared_ptr<sandbox::BranchLauncher> launcher);
 
  private:
     struct Making;

@@ -158,8 +158,15 @@ json PythonInterpreter::is_complete_request_impl(const std::string& code) {
 }
 
 json PythonInterpreter::kernel_info_request_impl() {
-    const Locked locked;
-    return ask("kernel_info", {});
+    if (info_.is_null()) {
+        const Locked locked;
+        json info = ask("kernel_info", {});
+        if (info.value("status", "") != "ok") {
+            return info;
+        }
+        info_ = std::move(info);
+    }
+    return info_;
 }
 
 json PythonInterpreter::history(const json& request) {

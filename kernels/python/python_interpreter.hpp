@@ -55,6 +55,9 @@ class PythonInterpreter final : public Interpreter {
     PythonCopyHooks copy_hooks_;
     // Owned and never released: the process leaves without finalising CPython.
     PyObject* kernel_ = nullptr;
+    /// What it has said of itself, which does not change. Every process that goes on from a copy
+    /// is asked at once.
+    nlohmann::json info_;
     bool ended_ = false;
 };
 

@@ -308,20 +308,9 @@ int launch_sandbox(WarmEntry entry) {
             return report_failure(state, step, error);
         }
     }
-    RoomKeepers keepers;
     if (plan->branch) {
-        SetupStep step = SetupStep::kReadPlan;
-        if (const int error = enter_parent(state, keepers, step); error != 0) {
-            return report_failure(state, step, error);
-        }
-        // A pid namespace is only made beneath the one that a process is in itself.
-        if (const pid_t inner = ::fork(); inner != 0) {
-            return inner < 0 ? report_failure(state, SetupStep::kFork, errno)
-                             : wait_for_branch(keepers, inner);
-        }
-        if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0) {
-            return report_failure(state, SetupStep::kDescriptors, errno);
-        }
+        state.proc_fd = kLauncherCgroupFd + static_cast<int>(plan->cgroup_procs.size()) +
+                        (plan->worker_procs.empty() ? 0 : 1);
     }
     std::array<int, 2> go{};
     if (::pipe2(go.data(), O_CLOEXEC) < 0) {

@@ -341,12 +341,15 @@ void report_refusals(Filter& filter) {
     filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GE, AF_MAX, 0}});
 }
 
-/// What a process gives its capabilities away with: one that leaves for a branch has some.
-void report_dropping(Filter& filter) {
+/// What a process gives its capabilities away with: one that leaves for a branch has some. The one
+/// that it calls for each capability goes to the system at once, which lets nobody drop what he has
+/// not got.
+void let_drop(Filter& filter) {
     filter.report("capset");
-    for (const int option : {PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
+    for (const int option : {PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
         filter.report("prctl", {equals(0, option)});
     }
+    filter.allow("prctl", {equals(0, PR_CAPBSET_DROP)});
 }
 
 Result<std::string> build(bool branches) {
@@ -363,7 +366,7 @@ Result<std::string> build(bool branches) {
     if (seccomp_api_get() >= kApiWithNotification) {
         report_refusals(filter);
         if (branches) {
-            report_dropping(filter);
+            let_drop(filter);
         }
     }
     for (const char* name : kAnswerNoSuchCall) {

@@ -5,6 +5,7 @@
 #include "sandbox/policy/host_mode.hpp"
 #include "sandbox/policy/plan_builder.hpp"
 #include "sandbox/policy/seccomp_policy.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 #include "sandbox/server/image_control.hpp"
 #include "sandbox/server/network_pool.hpp"
 #include "sandbox/server/zygote.hpp"
@@ -161,7 +162,7 @@ Result<Assembled> assemble(
     MissingControl missing,
     IsolationReport* reached,
     const Zygote* zygote,
-    const BranchPlace* place) {
+    BranchLauncher* branches) {
     BOOST_OUTCOME_TRY(check_identity());
     const RunMode mode = run_mode();
     BOOST_OUTCOME_TRY(check_policy(policy, mode));
@@ -177,11 +178,11 @@ Result<Assembled> assemble(
     // themselves.
     // A branch's belongs to the branch, so that its interpreter can enter it.
     NetworkNamespace network =
-        zygote == nullptr && place == nullptr ? take_network() : NetworkNamespace();
+        zygote == nullptr && branches == nullptr ? take_network() : NetworkNamespace();
     PlanInputs inputs;
     inputs.mode = mode;
     inputs.nested = zygote != nullptr;
-    inputs.branch = place != nullptr;
+    inputs.branch = branches != nullptr;
     inputs.inherited_data = zygote != nullptr ? zygote->data_bytes() : 0;
     inputs.enter_network = static_cast<bool>(network.descriptor);
     inputs.own_uid = ::geteuid();
@@ -196,7 +197,7 @@ Result<Assembled> assemble(
         plan.waived = ~0U;
     }
     LaunchFailure failure;
-    auto launched = place != nullptr ? launch_branch(plan, policy.launcher, *place, &failure)
+    auto launched = branches != nullptr ? launch(plan, *branches, policy.launcher, &failure)
                     : zygote != nullptr
                         ? launch(plan, *zygote, &failure)
                         : launch(plan, policy.launcher, network.descriptor, &failure);

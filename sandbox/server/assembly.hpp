@@ -34,13 +34,12 @@ std::uint64_t sessions_named();
 void name_sessions_from(std::uint64_t count);
 
 /// On failure, *reached (if not null) holds the report of what had been applied until then.
-/// zygote: makes it; or null, then the launcher does. place: where it is made, as a branch; or
-/// null.
+/// zygote: makes it; or null, then the launcher does. branches: makes it as a branch; or null.
 Result<Assembled> assemble(
     const Policy& policy,
     MissingControl missing,
     IsolationReport* reached,
     const Zygote* zygote = nullptr,
-    const BranchPlace* place = nullptr);
+    BranchLauncher* branches = nullptr);
 
 }  // namespace cellkeep::sandbox

@@ -4,6 +4,7 @@
 #include "protocol/support/syscall.hpp"
 #include "sandbox/cgroup/leftovers.hpp"
 #include "sandbox/policy/controls.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 #include "sandbox/server/launcher_process.hpp"
 #include "sandbox/server/zygote.hpp"
 #include "sandbox/shared/branch_namespaces.hpp"
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -220,6 +220,16 @@ Result<std::vector<UniqueFd>> open_cgroups(const Plan& plan) {
     return files;
 }
 
+/// In the order of LaunchRequest.
+std::vector<int> request_fds(const Prepared& prepared, const std::vector<UniqueFd>& cgroups) {
+    std::vector<int> fds{
+        prepared.far_control.get(), prepared.far_events.get(), prepared.plan_file.get()};
+    for (const UniqueFd& file : cgroups) {
+        fds.push_back(file.get());
+    }
+    return fds;
+}
+
 Result<Launched> launch_with(
     const Plan& plan,
     const std::string& launcher,
@@ -257,39 +267,34 @@ Result<Launched> launch(
     return launch_with(plan, launcher, std::move(prepared), more, failure);
 }
 
-Result<Launched> launch_branch(
+Result<Launched> launch(
     const Plan& plan,
-    const std::string& launcher,
-    const BranchPlace& place,
+    BranchLauncher& launcher,
+    const std::string& program,
     LaunchFailure* failure) {
-    // The parent's bound on user namespaces is open meanwhile, and put back to what it was.
-    static std::mutex one_at_a_time;
-    const std::lock_guard lock(one_at_a_time);
     BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
     BOOST_OUTCOME_TRY(const auto cgroups, open_cgroups(plan));
-    std::vector<int> more{place.mount.get()};
-    for (const UniqueFd& file : cgroups) {
-        more.push_back(file.get());
+    Status made = launcher.with_room(program, [&]() -> Status {
+        prepared.deadline = std::chrono::steady_clock::now() + kLaunchPatience;
+        BOOST_OUTCOME_TRY(launcher.request(request_fds(prepared, cgroups)));
+        let_go(prepared);
+        return await_ready(plan, prepared.launched, failure, prepared.deadline);
+    });
+    if (made.has_value() && prepared.launched.namespaces.size() != kBranchNamespaceCount) {
+        made = Error(ErrorCode::kSystem, "a branch's pid 1 did not tell of its namespaces");
     }
-    more.push_back(place.pid.get());
-    more.push_back(place.user.get());
-    BOOST_OUTCOME_TRY(
-        auto launched, launch_with(plan, launcher, std::move(prepared), more, failure));
-    if (launched.namespaces.size() != kBranchNamespaceCount) {
-        return Error(ErrorCode::kSystem, "a branch's pid 1 did not tell of its namespaces");
+    if (made.has_error()) {
+        let_go(prepared);
+        clear_away(UniqueFd(), prepared.launched);
+        return made.error();
     }
-    return launched;
+    return std::move(prepared.launched);
 }
 
 Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure) {
     BOOST_OUTCOME_TRY(auto prepared, prepare(plan, failure));
     BOOST_OUTCOME_TRY(const auto cgroups, open_cgroups(plan));
-    std::vector<int> fds{
-        prepared.far_control.get(), prepared.far_events.get(), prepared.plan_file.get()};
-    for (const UniqueFd& file : cgroups) {
-        fds.push_back(file.get());
-    }
-    BOOST_OUTCOME_TRY(zygote.request(fds));
+    BOOST_OUTCOME_TRY(zygote.request(request_fds(prepared, cgroups)));
     let_go(prepared);
     const auto ready = await_ready(plan, prepared.launched, failure, prepared.deadline);
     if (ready.has_error()) {

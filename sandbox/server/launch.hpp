@@ -6,7 +6,6 @@
 
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
-#include "sandbox/server/branch_place.hpp"
 #include "sandbox/server/launcher_process.hpp"
 #include "sandbox/shared/messages.hpp"
 #include "sandbox/shared/plan.hpp"
@@ -49,12 +48,12 @@ class Zygote;
 /// The same by a fork of the zygote; of a plan that is nested.
 Result<Launched> launch(const Plan& plan, const Zygote& zygote, LaunchFailure* failure);
 
-/// The same in another sandbox, whose place that is; of a plan of a branch. One at a time, in the
-/// whole process: others wait.
-Result<Launched> launch_branch(
-    const Plan& plan,
-    const std::string& launcher,
-    const BranchPlace& place,
-    LaunchFailure* failure);
+class BranchLauncher;
+
+/// The same in another sandbox, by the launcher of its branches; of a plan of a branch. One at a
+/// time, in the whole process: others wait. program: as launcher above. A failure ends the
+/// launcher's process; the next launch starts another.
+Result<Launched> launch(
+    const Plan& plan, BranchLauncher& launcher, const std::string& program, LaunchFailure* failure);
 
 }  // namespace cellkeep::sandbox

@@ -128,8 +128,8 @@ bool Zygote::covers(const Policy& policy) const {
 }
 
 Status Zygote::request(std::span<const int> fds) const {
-    ZygoteRequest request;
-    request.cgroup_files = static_cast<std::uint32_t>(fds.size() - kZygoteFdsMin);
+    LaunchRequest request;
+    request.cgroup_files = static_cast<std::uint32_t>(fds.size() - kLaunchFdsMin);
     Status sent = send_with_fds(control_.get(), std::as_bytes(std::span(&request, 1)), fds);
     if (sent.has_error()) {
         return Error(ErrorCode::kUnavailable, "zygote: " + sent.error().message());

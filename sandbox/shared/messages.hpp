@@ -26,16 +26,21 @@ inline constexpr int kLauncherEventsFd = 4;
 inline constexpr int kLauncherPlanFd = 5;
 inline constexpr int kLauncherNetworkFd = 6;  // a network namespace, if plan.enter_network
 
-/// In a zygote's fork, from here: an open cgroup.procs file for each of plan.cgroup_procs, then
-/// that of plan.worker_procs, if it has one.
+/// In a fork of a zygote or of a launcher of branches, from here: an open cgroup.procs file for
+/// each of plan.cgroup_procs, then that of plan.worker_procs, if it has one. Of a branch, then the
+/// host's /proc.
 inline constexpr int kLauncherCgroupFd = 7;
 /// The cgroup.procs files of a plan and its worker's: one per hierarchy of cgroup v1 that is used.
 inline constexpr std::size_t kCgroupFilesMax = 9;
 
-/// Of a branch (plan.branch): the parent's mount namespace is where a network would be, the cgroup
-/// files are as in a zygote's fork, and behind them come the parent's pid namespace and the user
-/// namespace of its guests.
-inline constexpr int kLauncherMountFd = kLauncherNetworkFd;
+/// The argument that makes the launcher one of branches: of the sandboxes inside another one, their
+/// parent. It has the control socket and then three namespaces of the parent's, the last one that
+/// of its guests. It answers with kRoom, then kReady (or kFailed). Then it takes LaunchRequests,
+/// until the socket's end of file.
+inline constexpr const char* kMakeBranches = "branches";
+inline constexpr int kParentMountFd = 4;
+inline constexpr int kParentPidFd = 5;
+inline constexpr int kParentUserFd = 6;
 
 /// The argument that makes the launcher make a network namespace instead of a sandbox. It then has
 /// the control socket only, answers kNetwork and kListener (or kFailed), and ends.
@@ -81,10 +86,11 @@ struct ChildReport {
 enum class SetupMessageKind : std::uint32_t {
     kLaunched,  // from the launcher, with pid 1's pidfd
     kFailed,    // from either: step, error, index
-    kReady,     // from pid 1, locked down, with the workspace's O_PATH descriptor
-    kNetwork,   // from a launcher asked to kMakeNetwork, with the namespace's descriptor
-    kListener,  // the socket at kProxyPort: from there, or from a pid 1 that made its own network
-    kNamespace  // of a branch, from its pid 1: index is its place in kBranchNamespaces
+    kReady,    // from pid 1, locked down, with the workspace's O_PATH descriptor; see kMakeBranches
+    kNetwork,  // from a launcher asked to kMakeNetwork, with the namespace's descriptor
+    kListener,   // the socket at kProxyPort: from there, or from a pid 1 that made its own network
+    kNamespace,  // of a branch, from its pid 1: index is its place in kBranchNamespaces
+    kRoom        // from a launcher of branches: the socket of the process that makes room
 };
 
 struct SetupMessage {
@@ -151,14 +157,19 @@ inline constexpr std::int32_t kSignalMax = 64;
 /// kAdopt: the process is moved to no cgroup. The server looks where it is.
 inline constexpr std::uint32_t kStaysInCgroup = 2;
 
-/// From the server to a zygote, with the descriptors that its fork finds as the launcher does:
-/// control, events, plan, then those of the cgroups. There is no reply: a process that
-/// fails reports it through the control socket that came with it.
-struct ZygoteRequest {
+/// From the server to a zygote or a launcher of branches, with the descriptors that its fork finds
+/// as the launcher does: control, events, plan, then those of the cgroups. There is no reply: a
+/// process that fails reports it through the control socket that came with it.
+struct LaunchRequest {
     std::uint32_t cgroup_files = 0;
 };
-inline constexpr std::size_t kZygoteFdsMin = 3;
-inline constexpr std::size_t kZygoteFdsMax = kZygoteFdsMin + kCgroupFilesMax;
+inline constexpr std::size_t kLaunchFdsMin = 3;
+inline constexpr std::size_t kLaunchFdsMax = kLaunchFdsMin + kCgroupFilesMax;
+
+/// From the server to the process that makes room for the namespaces of branches: it opens the
+/// bounds on user namespaces that the parent is under, or puts them back, which it also does at the
+/// socket's end of file. Its answer is an errno (std::int32_t), or 0.
+enum class RoomOrder : char { kOpen = 'o', kClose = 'c' };
 
 /// From a zygote to the server, once: it takes requests from now on.
 struct ZygoteReady {
@@ -223,7 +234,7 @@ static_assert(std::is_trivially_copyable_v<ReplyMessage>);
 static_assert(std::is_trivially_copyable_v<ConnectAnswer>);
 static_assert(std::is_trivially_copyable_v<EventMessage>);
 static_assert(std::is_trivially_copyable_v<WorkerFailure>);
-static_assert(std::is_trivially_copyable_v<ZygoteRequest>);
+static_assert(std::is_trivially_copyable_v<LaunchRequest>);
 static_assert(std::is_trivially_copyable_v<ZygoteReady>);
 
 }  // namespace cellkeep::sandbox

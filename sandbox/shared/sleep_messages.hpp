@@ -39,7 +39,8 @@ struct LeaveReport {
     std::int32_t forked = 0;  // its number in the branch
 };
 /// How many of its calls the filter hands to pid 1 meanwhile, at most: the namespaces, and what
-/// takes the capabilities away, one call for each that a kernel may know.
+/// takes the capabilities away. The filter of a session that is older than the server hands over
+/// one call for each capability that a kernel may know.
 inline constexpr std::uint32_t kLeavingCallsMax = 96;
 
 /// To the server: the process is there, and waits until its link is readable, or until it is the

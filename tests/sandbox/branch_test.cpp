@@ -22,6 +22,7 @@
 
 namespace cellkeep::test {
 
+using sandbox::BranchLauncher;
 using sandbox::kLeavingCallsMax;
 using sandbox::kSleepingGroup;
 using sandbox::LeaveReport;
@@ -101,14 +102,15 @@ struct Origin {
 
 /// What a process on its way is told and tells.
 struct Crossing {
+    BranchLauncher launcher;
     Sandbox branch;
     UniqueFd link;
     UniqueFd out;
     LeaveReport report;
 
     Crossing(Origin& origin, bool let_pass)
-        : branch(take(
-              Sandbox::create(branched_policy(), take(sandbox::find_place(origin.copy->pidfd))))) {
+        : launcher(take(sandbox::find_place(origin.copy->pidfd))),
+          branch(take(Sandbox::create(branched_policy(), launcher))) {
         auto ends = take(make_socket_pair(SOCK_STREAM));
         auto pipe = take(make_pipe());
         auto gate = take(make_socket_pair(SOCK_SEQPACKET));
@@ -198,8 +200,8 @@ TEST_CASE("from a sandbox that was not made for it no process leaves") {
 
 TEST_CASE("a branch outlives what ran in its parent, and not its parent's pid 1") {
     Origin origin;
-    auto branch =
-        take(Sandbox::create(branched_policy(), take(sandbox::find_place(origin.copy->pidfd))));
+    BranchLauncher launcher(take(sandbox::find_place(origin.copy->pidfd)));
+    auto branch = take(Sandbox::create(branched_policy(), launcher));
     Sandbox rest = origin.parent.set_aside();
     require_ok(rest.retire());
     CHECK(run_python(branch, "print(1)").out == "1\n");

@@ -11,7 +11,7 @@
 #include "kernel-manager/session/checkpoints/family.hpp"
 #include "protocol/support/result.hpp"
 #include "protocol/support/unique_fd.hpp"
-#include "sandbox/server/branch_place.hpp"
+#include "sandbox/server/branch_launcher.hpp"
 
 #include <boost/asio/awaitable.hpp>
 
@@ -32,7 +32,7 @@ struct BranchTarget {
 };
 
 struct BranchSeed {
-    sandbox::BranchPlace place;
+    std::shared_ptr<sandbox::BranchLauncher> launcher;
     std::shared_ptr<FamilyMember> parent;
     /// Of the parent, whose root the branch has: perhaps another program's than this one.
     KernelSpec spec = {};

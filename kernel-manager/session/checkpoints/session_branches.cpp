@@ -82,14 +82,34 @@ Result<BranchSeed> SessionBranches::seed(const std::string& checkpoint, bool res
             "branch: a session with a network or with mounted inputs has no branches");
     }
     BranchSeed seed;
-    BOOST_OUTCOME_TRY(seed.place, checkpoints_.find_branch_place(checkpoint));
+    BOOST_OUTCOME_TRY(seed.launcher, find_launcher(checkpoint));
     seed.parent = setup_.family;
     seed.spec = setup_.spec;
     seed.catalog = setup_.catalog;
-    seed.come = [this, session = keep_session_(), checkpoint, reseed](BranchTarget target) {
+    seed.come = [this, session = keep_session_(), checkpoint, reseed, kept = seed.launcher](
+                    BranchTarget target) {
         return send_off(checkpoint, reseed, std::move(target));
     };
     return seed;
+}
+
+/// All copies are at the same place. Who lets go of the launcher last does not wait for its end.
+Result<std::shared_ptr<sandbox::BranchLauncher>> SessionBranches::find_launcher(
+    const std::string& checkpoint) {
+    BOOST_OUTCOME_TRY(auto place, checkpoints_.find_branch_place(checkpoint));
+    if (auto launcher = launcher_.lock()) {
+        return launcher;
+    }
+    const std::shared_ptr<sandbox::BranchLauncher> launcher(
+        new sandbox::BranchLauncher(std::move(place)),
+        [thread = setup_.cgroup_thread](sandbox::BranchLauncher* last) {
+            thread->run([ended = std::shared_ptr<sandbox::BranchLauncher>(last)]() mutable {
+                ended.reset();
+                return WorkThread::Slice::kDone;
+            });
+        });
+    launcher_ = launcher;
+    return launcher;
 }
 
 boost::asio::awaitable<Result<WokenProcess>> SessionBranches::send_off(

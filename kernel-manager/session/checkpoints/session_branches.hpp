@@ -62,6 +62,7 @@ class SessionBranches {
     void forget_sandbox();
 
  private:
+    Result<std::shared_ptr<sandbox::BranchLauncher>> find_launcher(const std::string& checkpoint);
     Result<BranchTarget> make_target();
     decltype(WokenProcess::admit) make_admission() const;
     boost::asio::awaitable<Result<WokenProcess>> send_off(
@@ -74,6 +75,8 @@ class SessionBranches {
     const std::function<boost::asio::awaitable<void>()> settle_;
     const KeepAlive keep_session_;
     const std::shared_ptr<Turns> departures_;  // a copy that sleeps lets one go at a time
+    /// Of branches that are on their way, which keep it.
+    std::weak_ptr<sandbox::BranchLauncher> launcher_;
     bool is_set_aside_ = false;
 };
 

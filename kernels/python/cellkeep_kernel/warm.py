@@ -129,8 +129,8 @@ def reseed():
         # By words of its own: without any, NumPy makes a SeedSequence of as many.
         sys.modules["numpy.random"].seed(struct.unpack("8I", os.urandom(32)))
     if "ssl" in sys.modules:
+        # OpenSSL's other generators are seeded by the one that this seeds, at their next use.
         sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
-        sys.modules["ssl"].RAND_bytes(1)
     if "tempfile" in sys.modules:
         tempfile = sys.modules["tempfile"]
         tempfile._name_sequence = None  # its generator is made anew

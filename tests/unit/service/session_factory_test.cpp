@@ -104,8 +104,8 @@ TEST_CASE_METHOD(
         io,
         config,
         [this](std::string, sandbox::Policy policy) { return refuse(policy); },
-        [&](sandbox::Policy policy,
-            sandbox::BranchPlace) -> boost::asio::awaitable<Result<sandbox::Sandbox>> {
+        [&](sandbox::Policy policy, std::shared_ptr<sandbox::BranchLauncher>)
+            -> boost::asio::awaitable<Result<sandbox::Sandbox>> {
             branched = std::move(policy);
             co_return Error(ErrorCode::kUnavailable, "no");
         });
