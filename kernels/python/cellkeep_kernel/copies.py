@@ -8,6 +8,8 @@ import os
 import socket
 import sys
 
+from . import randomness
+
 
 def _wakeup_pair(loop):
     """What other threads wake the loop by. Loops of other libraries have none, or another."""
@@ -64,14 +66,12 @@ class Copies:
 
     def after_rollback(self, reseed, loops):
         """loops: those that run in other threads."""
-        from . import warm
-
         random, self._random, self._copying = self._random, None, False
         self._kernel.become_process(os.getpid())
         for loop in loops:
             _renew_wakeup(loop)
         if reseed:
-            warm.reseed()
+            randomness.reseed()
             if "random" in sys.modules:
                 sys.modules["random"].seed()  # with threads that go on, no hook of a fork has done it
         elif random is not None:

@@ -13,11 +13,10 @@ import importlib
 import importlib.util
 import io
 import os
-import struct
 import sys
 import time
 
-from . import figures, rehearsal
+from . import figures, randomness, rehearsal
 
 # What data analysis imports in its first cell. What the environment does not have is left out.
 USUAL = (
@@ -119,19 +118,5 @@ def become_child(variables):
     os.environ._data.clear()
     os.environ._data.update(variables)
     time.tzset()
-    reseed()
+    randomness.reseed()
     gc.enable()
-
-
-def reseed():
-    """random reseeds itself (os.register_at_fork); these do not, or go by the process id."""
-    if "numpy.random" in sys.modules:
-        # By words of its own: without any, NumPy makes a SeedSequence of as many.
-        sys.modules["numpy.random"].seed(struct.unpack("8I", os.urandom(32)))
-    if "ssl" in sys.modules:
-        # OpenSSL's other generators are seeded by the one that this seeds, at their next use.
-        sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
-    if "tempfile" in sys.modules:
-        tempfile = sys.modules["tempfile"]
-        tempfile._name_sequence = None  # its generator is made anew
-        tempfile.tempdir = None  # TMPDIR is the session's
