@@ -104,10 +104,17 @@ void remove_empty(const std::string& server) {
 }  // namespace
 
 Result<std::string> server_cgroup_name() {
-    const std::string pid = std::to_string(::getpid());
-    BOOST_OUTCOME_TRY(const auto start, start_time_of(pid));
-    BOOST_OUTCOME_TRY(const auto space, pid_namespace());
-    return "cellkeep-" + pid + "-" + start + "-" + space;
+    // A session asks for it once for each controller, and it does not change in a process.
+    thread_local pid_t known_of = 0;
+    thread_local std::string known;
+    if (known_of != ::getpid()) {
+        const std::string pid = std::to_string(::getpid());
+        BOOST_OUTCOME_TRY(const auto start, start_time_of(pid));
+        BOOST_OUTCOME_TRY(const auto space, pid_namespace());
+        known = "cellkeep-" + pid + "-" + start + "-" + space;
+        known_of = ::getpid();
+    }
+    return known;
 }
 
 Status sweep_cgroups() {

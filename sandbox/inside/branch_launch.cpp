@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,22 @@
 namespace cellkeep::sandbox {
 
 namespace {
+
+/// A /proc of its own, attached nowhere, where this process may mount one. A /proc keeps what each
+/// network namespace has beneath /proc/sys in one list for all, which every look there goes
+/// through: with some hundred sandboxes on a host that is a tenth of a branch's launch.
+int open_proc() {
+    const int context = ::fsopen("proc", FSOPEN_CLOEXEC);
+    int fd = -1;
+    if (context >= 0) {
+        if (::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0) {
+            fd = ::fsmount(
+                context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+        }
+        (void)::close(context);  // Ignored: nothing was written through it.
+    }
+    return fd >= 0 ? fd : ::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
 /// User namespaces from that of the parent's guests upwards, without it and the server's own.
 struct Ancestors {
@@ -114,7 +131,7 @@ int prepare(int& proc_fd, SetupStep& step) {
         return errno;
     }
     step = SetupStep::kOpenRoom;
-    proc_fd = ::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc_fd = open_proc();
     if (proc_fd < 0) {
         return errno;
     }
