@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Coroutines that have to go through one thing one after another, in the order in which they came.
-// io_context thread only.
+// Coroutines that have to go through one thing one after another, or few at a time, in the order in
+// which they came. io_context thread only.
 #pragma once
 
 #include "protocol/support/completion.hpp"
@@ -9,6 +9,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -17,8 +18,8 @@ namespace cellkeep {
 
 class Turns {
  public:
-    /// While it lives, no other coroutine has a turn. Move-only. When it is destroyed, the
-    /// coroutine that has waited longest gets the next one.
+    /// While it lives, it is one of those that there are at once. Move-only. When it is destroyed,
+    /// the coroutine that has waited longest gets the next one.
     class Turn {
      public:
         explicit Turn(std::shared_ptr<Turns> turns) : turns_(std::move(turns)) {}
@@ -36,13 +37,17 @@ class Turns {
         std::shared_ptr<Turns> turns_;
     };
 
-    explicit Turns(boost::asio::io_context& io) : io_(io) {}
+    /// at_once: at least 1.
+    explicit Turns(boost::asio::io_context& io, std::size_t at_once = 1)
+        : io_(io), free_(at_once) {}
 
     /// Any number of coroutines may wait here. So callers bound their number themselves; branches
     /// are bounded by the server's sessions. Destroy a waiting coroutine only with the io_context:
     /// otherwise its turn would never end.
     static boost::asio::awaitable<Turn> take(std::shared_ptr<Turns> self) {
-        if (std::exchange(self->taken_, true)) {
+        if (self->free_ > 0) {
+            --self->free_;
+        } else {
             const auto mine = std::make_shared<Completion<bool>>(self->io_);
             self->waiting_.push_back(mine);
             (void)co_await Completion<bool>::wait(mine);
@@ -53,7 +58,7 @@ class Turns {
  private:
     void pass_on() {
         if (waiting_.empty()) {
-            taken_ = false;
+            ++free_;
             return;
         }
         const auto next = waiting_.front();
@@ -62,7 +67,7 @@ class Turns {
     }
 
     boost::asio::io_context& io_;
-    bool taken_ = false;
+    std::size_t free_;
     std::deque<std::shared_ptr<Completion<bool>>> waiting_;
 };
 

@@ -53,7 +53,7 @@ SessionBranches::SessionBranches(
       checkpoints_(parts.checkpoints),
       settle_(std::move(settle)),
       keep_session_(std::move(keep_session)),
-      departures_(std::make_shared<Turns>(io)) {
+      departures_(std::make_shared<Turns>(io, kDeparturesAtOnce)) {
     if (setup_.family) {
         setup_.family->set_let_pass(
             [this](pid_t inside, std::uint32_t calls) { return sandbox_.let_pass(inside, calls); });

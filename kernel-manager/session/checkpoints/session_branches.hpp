@@ -22,6 +22,10 @@
 
 namespace cellkeep::session {
 
+/// Branches that leave a session at the same time. A copy that sleeps lets one go after the other:
+/// while one goes, the files of the next are put in place, and the copy is asked for it.
+inline constexpr std::size_t kDeparturesAtOnce = 2;
+
 /// What is left of a session that has ended answers for its branches, as long as it is there.
 void let_answer(FamilyMember& member, const std::shared_ptr<sandbox::Sandbox>& rest);
 
@@ -74,7 +78,7 @@ class SessionBranches {
     SessionCheckpoints& checkpoints_;
     const std::function<boost::asio::awaitable<void>()> settle_;
     const KeepAlive keep_session_;
-    const std::shared_ptr<Turns> departures_;  // a copy that sleeps lets one go at a time
+    const std::shared_ptr<Turns> departures_;
     /// Of branches that are on their way, which keep it.
     std::weak_ptr<sandbox::BranchLauncher> launcher_;
     bool is_set_aside_ = false;

@@ -140,6 +140,7 @@ class SessionCheckpoints {
 
     ReadyForkKeeper::Hooks ready_hooks();
     Status begin_work() const;
+    Result<std::shared_ptr<Work>> begin_departure();
     boost::asio::awaitable<Result<checkpoint::CheckpointMade>> make_one(
         checkpoint::CheckpointOrder order, std::string kept);
     boost::asio::awaitable<std::optional<checkpoint::Checkpoint>> find_unchanged(
@@ -173,6 +174,7 @@ class SessionCheckpoints {
     std::shared_ptr<checkpoint::MergeBase> merge_base_;  // of a branch
     /// Of processes that leave for branches, and may be in the sleepers' cgroup.
     std::vector<std::shared_ptr<Completion<bool>>> departures_;
+    std::weak_ptr<Work> departing_;  // those that leave at the same time are one piece of work
     bool working_ = false;
     bool closed_ = false;
 };

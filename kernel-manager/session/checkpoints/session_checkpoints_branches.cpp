@@ -31,12 +31,11 @@ Result<sandbox::BranchPlace> SessionCheckpoints::find_branch_place(const std::st
 boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     std::string id, bool reseed, BranchTarget target) {
     const auto session = keep_session_();
-    BOOST_OUTCOME_CO_TRY(begin_work());
+    BOOST_OUTCOME_CO_TRY(const auto work, begin_departure());
     const auto copy = kept_.copy_of(id);
     if (!copy) {
         co_return unknown(id);
     }
-    const Work work(*this, Work::Interpreter::kFree);
     hooks_.wake();
     co_await hooks_.starter.wait_moved();
     co_await ready_.wait();
@@ -60,6 +59,16 @@ boost::asio::awaitable<Result<WokenProcess>> SessionCheckpoints::send_off(
     WokenProcess leaving{forked, std::move(channels.ours)};
     leaving.stay = note_departure();
     co_return leaving;
+}
+
+Result<std::shared_ptr<SessionCheckpoints::Work>> SessionCheckpoints::begin_departure() {
+    if (auto work = departing_.lock(); work && !closed_) {
+        return work;
+    }
+    BOOST_OUTCOME_TRY(begin_work());
+    auto work = std::make_shared<Work>(*this, Work::Interpreter::kFree);
+    departing_ = work;
+    return work;
 }
 
 std::shared_ptr<void> SessionCheckpoints::note_departure() {
