@@ -129,19 +129,23 @@ int arrange_descriptors(ChildState& state) {
     return ::close_range(static_cast<unsigned>(place), ~0U, 0) < 0 ? errno : 0;
 }
 
-/// So that the process for which the branch is made can enter it.
-int tell_namespace(const ChildState& state, std::size_t place) {
+using NamespaceFds = std::array<int, kBranchNamespaceCount>;
+
+int open_namespace(const ChildState& state, std::size_t place, NamespaceFds& fds) {
     char path[32];
     (void)std::snprintf(path, sizeof(path), "self/ns/%s", kBranchNamespaces[place].file);
-    const int fd = ::openat(state.proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno;
-    }
+    fds[place] = ::openat(state.proc_fd, path, O_RDONLY | O_CLOEXEC);
+    return fds[place] < 0 ? errno : 0;
+}
+
+/// So that the process for which the branch is made can enter it.
+int tell_namespaces(const ChildState& state, const NamespaceFds& fds) {
     SetupMessage message;
-    message.kind = SetupMessageKind::kNamespace;
-    message.index = static_cast<std::uint32_t>(place);
-    const int error = send_setup_message(state.control_fd, message, fd);
-    (void)::close(fd);  // Ignored: the server has its own now.
+    message.kind = SetupMessageKind::kNamespaces;
+    const int error = send_with_descriptors(state.control_fd, &message, sizeof(message), fds, 0);
+    for (const int fd : fds) {
+        (void)::close(fd);  // Ignored: the server has its own now.
+    }
     return error;
 }
 
@@ -207,8 +211,9 @@ void install_filter(ChildState& state) {
 }
 
 void lock_down(ChildState& state) {
+    NamespaceFds namespaces{};
     for (std::size_t i = 0; state.plan->branch && i < kBranchOuterCount; ++i) {
-        require(state, SetupStep::kTellNamespaces, tell_namespace(state, i));
+        require(state, SetupStep::kTellNamespaces, open_namespace(state, i, namespaces));
     }
     settle(
         state,
@@ -216,7 +221,11 @@ void lock_down(ChildState& state) {
         SetupStep::kDisableUserNamespaces,
         layer_removed("nested_user_namespaces") ? 0 : disable_user_namespaces(state));
     if (state.plan->branch) {
-        require(state, SetupStep::kTellNamespaces, tell_namespace(state, kBranchOuterCount));
+        require(
+            state,
+            SetupStep::kTellNamespaces,
+            open_namespace(state, kBranchOuterCount, namespaces));
+        require(state, SetupStep::kTellNamespaces, tell_namespaces(state, namespaces));
     }
     settle(
         state,

@@ -8,20 +8,24 @@
 
 namespace cellkeep::sandbox {
 
-int send_message(int socket, const void* bytes, std::size_t size, int fd, int flags) {
+int send_with_descriptors(
+    int socket, const void* bytes, std::size_t size, std::span<const int> fds, int flags) {
+    if (fds.size() > kSentFdsMax) {
+        return EINVAL;
+    }
     iovec part{const_cast<void*>(bytes), size};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kSentFdsMax)]{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (fd >= 0) {
+    if (!fds.empty()) {
         message.msg_control = control;
-        message.msg_controllen = sizeof(control);
+        message.msg_controllen = CMSG_SPACE(fds.size_bytes());
         cmsghdr* header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        std::memcpy(CMSG_DATA(header), &fd, sizeof(int));
+        header->cmsg_len = CMSG_LEN(fds.size_bytes());
+        std::memcpy(CMSG_DATA(header), fds.data(), fds.size_bytes());
     }
     while (::sendmsg(socket, &message, MSG_NOSIGNAL | flags) < 0) {
         if (errno != EINTR) {
@@ -29,6 +33,11 @@ int send_message(int socket, const void* bytes, std::size_t size, int fd, int fl
         }
     }
     return 0;
+}
+
+int send_message(int socket, const void* bytes, std::size_t size, int fd, int flags) {
+    const std::span<const int> one(&fd, 1);
+    return send_with_descriptors(socket, bytes, size, fd >= 0 ? one : one.first(0), flags);
 }
 
 std::size_t receive_request(int socket, ReceivedRequest& request) {

@@ -4,10 +4,12 @@
 // throws.
 #pragma once
 
+#include "sandbox/shared/branch_namespaces.hpp"
 #include "sandbox/shared/messages.hpp"
 
 #include <array>
 #include <cstddef>
+#include <span>
 
 namespace cellkeep::sandbox {
 
@@ -17,7 +19,14 @@ struct ReceivedRequest {
     alignas(RequestHeader) std::array<char, kRequestBytesMax> bytes{};
 };
 
-/// One message, with a descriptor if fd is one; flags as for sendmsg(2). 0 or an errno.
+/// How many descriptors go with one message, at most.
+inline constexpr std::size_t kSentFdsMax = kBranchNamespaceCount;
+
+/// One message, with those descriptors; flags as for sendmsg(2). 0 or an errno.
+int send_with_descriptors(
+    int socket, const void* bytes, std::size_t size, std::span<const int> fds, int flags);
+
+/// The same with one, or none if fd is -1.
 int send_message(int socket, const void* bytes, std::size_t size, int fd, int flags);
 
 /// One message of setup to the server, with at most one descriptor (-1: none). 0 or an errno.

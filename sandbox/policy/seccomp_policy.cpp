@@ -341,15 +341,14 @@ void report_refusals(Filter& filter) {
     filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GE, AF_MAX, 0}});
 }
 
-/// What a process gives its capabilities away with: one that leaves for a branch has some. The one
-/// that it calls for each capability goes to the system at once, which lets nobody drop what he has
-/// not got.
+/// What a process gives its capabilities away with: one that leaves for a branch has some. To one
+/// that has none the system gives none: for each of these it asks for the capability that is
+/// dropped, or for CAP_SETPCAP (capabilities(7)).
 void let_drop(Filter& filter) {
-    filter.report("capset");
-    for (const int option : {PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
-        filter.report("prctl", {equals(0, option)});
+    filter.allow("capset");
+    for (const int option : {PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
+        filter.allow("prctl", {equals(0, option)});
     }
-    filter.allow("prctl", {equals(0, PR_CAPBSET_DROP)});
 }
 
 Result<std::string> build(bool branches) {

@@ -27,16 +27,16 @@ Error unavailable(const Error& why) {
     return {ErrorCode::kUnavailable, "branch: " + why.message()};
 }
 
-/// What stands behind the name and its colon in proc_pid_status(5) or a pidfd's information.
-Result<std::string> find_line(const std::string& path, std::string_view name) {
-    BOOST_OUTCOME_TRY(const std::string text, read_file(path, kStatusBytesMax));
+/// What stands behind the name and its colon in a text like proc_pid_status(5).
+Result<std::string> find_line(const std::string& text, std::string_view name) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
         if (line.starts_with(name) && line.substr(name.size()).starts_with(':')) {
             return line.substr(name.size() + 1);
         }
     }
-    return Error(ErrorCode::kUnavailable, path + " has no line " + std::string(name));
+    return Error(
+        ErrorCode::kUnavailable, "branch: /proc has no line " + std::string(name) + " of it");
 }
 
 Result<std::string> proc_directory(const UniqueFd& pidfd) {
@@ -69,7 +69,8 @@ Result<BranchPlace> find_place(const UniqueFd& pidfd) {
 
 Result<std::vector<pid_t>> numbers_of(const UniqueFd& pidfd) {
     const std::string path = "/proc/self/fdinfo/" + std::to_string(pidfd.get());
-    BOOST_OUTCOME_TRY(const std::string line, find_line(path, "NSpid"));
+    BOOST_OUTCOME_TRY(const std::string text, read_file(path, kStatusBytesMax));
+    BOOST_OUTCOME_TRY(const std::string line, find_line(text, "NSpid"));
     std::istringstream in(line);
     std::vector<pid_t> numbers;
     for (pid_t number = 0; in >> number;) {
@@ -80,15 +81,16 @@ Result<std::vector<pid_t>> numbers_of(const UniqueFd& pidfd) {
 
 Status check_powerless(const UniqueFd& pidfd) {
     BOOST_OUTCOME_TRY(const std::string proc, proc_directory(pidfd));
+    BOOST_OUTCOME_TRY(const std::string status, read_file(proc + "/status", kStatusBytesMax));
     for (const char* name : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
-        BOOST_OUTCOME_TRY(const std::string set, find_line(proc + "/status", name));
+        BOOST_OUTCOME_TRY(const std::string set, find_line(status, name));
         if (set.find_first_not_of(" \t0") != std::string::npos) {
             return Error(
                 ErrorCode::kPermissionDenied,
                 "branch: the process has kept capabilities (" + std::string(name) + ")");
         }
     }
-    BOOST_OUTCOME_TRY(const std::string filter, find_line(proc + "/status", "Seccomp"));
+    BOOST_OUTCOME_TRY(const std::string filter, find_line(status, "Seccomp"));
     if (filter.find('2') == std::string::npos) {
         return Error(ErrorCode::kPermissionDenied, "branch: the process has no filter");
     }

@@ -115,9 +115,9 @@ Status await_ready(
                 launched.listener = std::move(fds[0]);
                 continue;
             }
-            if (message.kind == SetupMessageKind::kNamespace && fds.size() == 1 &&
-                message.index == launched.namespaces.size()) {
-                launched.namespaces.push_back(std::move(fds[0]));
+            if (message.kind == SetupMessageKind::kNamespaces &&
+                fds.size() == kBranchNamespaceCount) {
+                launched.namespaces = std::move(fds);
                 continue;
             }
             if (message.kind == SetupMessageKind::kReady && fds.size() == 1) {

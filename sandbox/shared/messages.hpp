@@ -88,9 +88,9 @@ enum class SetupMessageKind : std::uint32_t {
     kFailed,    // from either: step, error, index
     kReady,    // from pid 1, locked down, with the workspace's O_PATH descriptor; see kMakeBranches
     kNetwork,  // from a launcher asked to kMakeNetwork, with the namespace's descriptor
-    kListener,   // the socket at kProxyPort: from there, or from a pid 1 that made its own network
-    kNamespace,  // of a branch, from its pid 1: index is its place in kBranchNamespaces
-    kRoom        // from a launcher of branches: the socket of the process that makes room
+    kListener,    // the socket at kProxyPort: from there, or from a pid 1 that made its own network
+    kNamespaces,  // of a branch, from its pid 1: all of kBranchNamespaces, in their order
+    kRoom         // from a launcher of branches: the socket of the process that makes room
 };
 
 struct SetupMessage {

@@ -96,10 +96,10 @@ Result<BranchSeed> SessionBranches::seed(const std::string& checkpoint, bool res
 /// All copies are at the same place. Who lets go of the launcher last does not wait for its end.
 Result<std::shared_ptr<sandbox::BranchLauncher>> SessionBranches::find_launcher(
     const std::string& checkpoint) {
-    BOOST_OUTCOME_TRY(auto place, checkpoints_.find_branch_place(checkpoint));
-    if (auto launcher = launcher_.lock()) {
+    if (auto launcher = launcher_.lock(); launcher && checkpoints_.has(checkpoint)) {
         return launcher;
     }
+    BOOST_OUTCOME_TRY(auto place, checkpoints_.find_branch_place(checkpoint));
     const std::shared_ptr<sandbox::BranchLauncher> launcher(
         new sandbox::BranchLauncher(std::move(place)),
         [thread = setup_.cgroup_thread](sandbox::BranchLauncher* last) {
