@@ -107,6 +107,7 @@ struct Checkpoint::Begin {
         auto& begin = *static_cast<Begin*>(self);
         begin.checkpoint.go_on(begin.hooks, reseed);
     }
+    static void settle(void* self) { static_cast<Begin*>(self)->hooks.settle_copy(); }
 };
 
 Checkpoint::Checkpoint(Link& link, Outbox& outbox) : link_(link), outbox_(outbox) {
@@ -150,7 +151,7 @@ std::optional<nlohmann::json> Checkpoint::make(
          .channels = census.value().channels,
          .threads = *threads,
          .files = census.value().files,
-         .beginning = {&Begin::run, &begin}});
+         .beginning = {&Begin::run, &Begin::settle, &begin}});
     if (outcome.where == sandbox::CopyOutcome::Where::kWoken) {
         (void)socket.release();  // It was closed on waking.
         if (outcome.branch) {

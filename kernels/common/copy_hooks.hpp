@@ -36,6 +36,9 @@ class CopyHooks {
     /// In a process that goes on from the copy, with its new link and outputs. reseed: its random
     /// states are to be others than the copied process's.
     virtual void after_rollback(bool reseed) = 0;
+    /// In the copy, before the first process leaves it for a branch, of which after_rollback() then
+    /// has less to do.
+    virtual void settle_copy() {}
 };
 
 }  // namespace cellkeep::kernels

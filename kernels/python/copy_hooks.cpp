@@ -74,6 +74,7 @@ CopyHooks::State PythonCopyHooks::look() {
 
 void PythonCopyHooks::before_copy(bool carries_threads) {
     locked_.emplace();
+    settled_ = false;
     carries_threads_ = carries_threads;
     if (!ask_copies(kernel_, "before_copy")) {
         say("checkpoint", take_exception());
@@ -100,8 +101,16 @@ bool PythonCopyHooks::tell_rollback(bool reseed) const {
     return static_cast<bool>(ask_copies(kernel_, "after_rollback", {&renewed, &running}));
 }
 
+void PythonCopyHooks::settle_copy() {
+    const auto known = is_true(ask_copies(kernel_, "knows_fork_hooks"));
+    if (known.has_value() && known.value()) {
+        PyOS_AfterFork_Child();
+        settled_ = true;
+    }
+}
+
 void PythonCopyHooks::after_rollback(bool reseed) {
-    if (!carries_threads_) {
+    if (!carries_threads_ && !settled_) {
         PyOS_AfterFork_Child();
     }
     if (!tell_rollback(reseed)) {

@@ -6,7 +6,9 @@
 // outside the interpreter.
 //
 // The C API's part makes good that a fork loses threads. It is left out where they go on, and with
-// it the functions that were given to os.register_at_fork().
+// it the functions that were given to os.register_at_fork(). It is done once for all branches of a
+// copy, if there are no functions but those of Python's own and the kernel's: it is a third of what
+// a branch does before its first cell.
 #pragma once
 
 #include "kernels/common/copy_hooks.hpp"
@@ -33,6 +35,7 @@ class PythonCopyHooks final : public CopyHooks {
     void before_copy(bool carries_threads) override;
     void after_copy() override;
     void after_rollback(bool reseed) override;
+    void settle_copy() override;
 
  private:
     Object loops(std::optional<pid_t> process) const;
@@ -44,6 +47,7 @@ class PythonCopyHooks final : public CopyHooks {
     PyObject* kernel_ = nullptr;
     std::optional<Locked> locked_;
     bool carries_threads_ = false;
+    bool settled_ = false;  // the C API's part is done
 };
 
 }  // namespace cellkeep::kernels::python

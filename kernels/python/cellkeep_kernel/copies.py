@@ -4,9 +4,11 @@ that goes on from the copy. Its C++ half (kernels/python/copy_hooks.cpp) runs th
 and with them those of libraries and of user code (os.register_at_fork), if no threads go on in the copy.
 """
 
+import gc
 import os
 import socket
 import sys
+import threading
 
 from . import randomness
 
@@ -31,7 +33,32 @@ def _renew_wakeup(loop):
     pair[1].send(b"\0")  # what was on its way in the old pair may be lost
 
 
+def find_fork_hooks():
+    """CPython's own list of what os.register_at_fork() was given to be called in a child; None if it is
+    not found. No function gives it. It takes a while, and must come before gc.freeze()."""
+    lists = [one for one in gc.get_referrers(threading._after_fork) if type(one) is list]
+    return lists[0] if len(lists) == 1 else None
+
+
+def _hooks_of_python():
+    """Those of modules that most sessions have. None goes by the number of the process."""
+    yield threading._after_fork
+    for module, path in (
+        ("logging", ("_after_at_fork_child_reinit_locks",)),
+        ("random", ("_inst", "seed")),  # seeded or set anew in each process (after_rollback)
+        ("concurrent.futures.thread", ("_global_shutdown_lock", "_at_fork_reinit")),
+        ("matplotlib.font_manager", ("_get_font", "cache_clear")),
+    ):
+        hook = sys.modules.get(module)
+        for name in path:
+            hook = getattr(hook, name, None)
+        yield hook
+
+
 class Copies:
+    #: find_fork_hooks(), in a fork of a zygote.
+    fork_hooks = None
+
     def __init__(self, kernel):
         self._kernel = kernel
         # True in the running process while the copy is made, and so in the copy.
@@ -54,6 +81,11 @@ class Copies:
     def goes_on(self):
         """Whether tasks of the user's may run between cells, and change what a cell would find."""
         return not self._kernel.runner.loop.is_at_rest()
+
+    def knows_fork_hooks(self):
+        """Whether it is the same if they are called once, before a copy is forked again and again."""
+        known = (*_hooks_of_python(), self._kernel._become_child)
+        return self.fork_hooks is not None and all(hook in known for hook in self.fork_hooks)
 
     def before_copy(self):
         self._copying = True

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-from . import figures, randomness, rehearsal
+from . import copies, figures, randomness, rehearsal
 
 # What data analysis imports in its first cell. What the environment does not have is left out.
 USUAL = (
@@ -89,6 +89,7 @@ def _prepare(modules, rehearsals):
     if "matplotlib" in sys.modules:
         # Its fonts are open files, which the forks must not share.
         sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
+    copies.Copies.fork_hooks = copies.find_fork_hooks()
     # What is there now is never looked at by the collector again, so that it writes to no page that
     # the forks share.
     gc.collect()

@@ -268,13 +268,26 @@ CopyOutcome go_on(const CopyOrder& order, const Wake& wake) {
     return outcome;
 }
 
+/// Once in a copy that has branches.
+void settle(const CopyOrder& order, bool& settled) {
+    if (!settled && order.beginning.settle != nullptr &&
+        order.threads != CopyOrder::Threads::kCarry) {
+        order.beginning.settle(order.beginning.context);
+    }
+    settled = true;
+}
+
 /// The life of a copy. Returns in each fork of it.
 CopyOutcome sleep_and_fork(const CopyOrder& order) {
     lie_down(order);
     ReadyFork ready;
+    bool settled = false;
     while (true) {
         const Wake wake = await_wake(order.socket);
         const WakeKind kind = wake.request.kind;
+        if (kind == WakeKind::kBranch) {
+            settle(order, settled);
+        }
         const long forked = fork_for(order, wake, ready);
         if (forked == 0) {
             forget_ready_fork(ready);

@@ -31,6 +31,9 @@ struct FilePosition {
 /// yet. Not in a branch, and not if threads go on in it.
 struct Beginning {
     void (*begin)(void* context, bool reseed) = nullptr;
+    /// In the copy, before the first process leaves it for a branch: what each of them would
+    /// otherwise do by itself. Not if threads go on in them.
+    void (*settle)(void* context) = nullptr;
     void* context = nullptr;
 };
 
