@@ -3,6 +3,7 @@
 
 #include "kernels/common/shared_mappings.hpp"
 #include "protocol/support/syscall.hpp"
+#include "sandbox/inside/copy/proc_reader.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,17 +22,19 @@ namespace cellkeep::kernels {
 namespace {
 
 constexpr const char* kWorkspace = "/workspace";
+constexpr std::size_t kUsualDescriptors = 128;
 /// Those with which the same file would be another one, or be made anew.
 constexpr int kFlagsOfOpening = O_CREAT | O_EXCL | O_TRUNC;
 
 std::vector<int> list_descriptors() {
-    std::vector<int> numbers;
-    std::error_code error;  // then there is none to look at
-    for (std::filesystem::directory_iterator each("/proc/self/fd", error), end;
-         !error && each != end;
-         each.increment(error)) {
-        numbers.push_back(std::atoi(each->path().filename().c_str()));
+    const UniqueFd directory(::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    std::vector<int> numbers(kUsualDescriptors);
+    ssize_t count = sandbox::list_numbers(directory.get(), numbers);
+    while (count > static_cast<ssize_t>(numbers.size())) {
+        numbers.resize(static_cast<std::size_t>(count));
+        count = sandbox::list_numbers(directory.get(), numbers);
     }
+    numbers.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     return numbers;
 }
 

@@ -23,6 +23,8 @@ from subjects import TOKEN, Cellkeep
 MEMORY_MB = 4096
 FILES = 100
 BRANCHES_AT_ONCE_MAX = 100  # of one request
+# How many samples of one checkpoint there are for each of as many branches as one request may ask for.
+CHECKPOINTS_PER_CROWD = 10
 CHANGE = "changes = globals().get('changes', 0) + 1; changes"
 # Longer than what makes a session with `costly` keep a checkpoint.
 COSTLY = "import time; end = time.monotonic() + 1.1\nwhile time.monotonic() < end: pass"
@@ -165,11 +167,12 @@ def _branches(run: Run) -> None:
                 one.samples.append(seconds)
                 session.end(made)
             for count, cell in zip(rows, many[:-1], strict=True):
-                seconds, made = session.branches(start, count)
-                cell.samples.append(seconds)
-                for each in made:
-                    session.end(each)
-            settle(run.cellkeep.pids)  # each has a place until it is gone
+                for _ in range(max(1, run.form.checkpoints // CHECKPOINTS_PER_CROWD)):
+                    seconds, made = session.branches(start, count)
+                    cell.samples.append(seconds)
+                    for each in made:
+                        session.end(each)
+                    settle(run.cellkeep.pids)  # each has a place until it is gone
             _live(run, session, start, many[-1])
 
     assert most <= BRANCHES_AT_ONCE_MAX

@@ -9,7 +9,11 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -139,6 +143,25 @@ struct Crossing {
     }
 };
 
+/// What the user namespace above that of the guests says of those beneath it.
+std::string bound_above(const UniqueFd& guests) {
+    auto pipe = take(make_pipe());
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        const int above = ::ioctl(guests.get(), NS_GET_PARENT);
+        const int entered = ::setns(above, CLONE_NEWUSER);
+        const int file = ::open("/proc/sys/user/max_user_namespaces", O_RDONLY | O_CLOEXEC);
+        std::array<char, 32> text{};
+        const ssize_t got = entered < 0 ? -1 : ::read(file, text.data(), text.size());
+        const auto size = static_cast<std::size_t>(got < 0 ? 0 : got);
+        ::_exit(size > 0 && ::write(pipe.write_end.get(), text.data(), size) == got ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    REQUIRE(status == 0);
+    return read_line(pipe.read_end.get());
+}
+
 bool has_file(const Sandbox& sandbox, const char* name) {
     return ::faccessat(sandbox.workspace_fd(), name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -174,6 +197,59 @@ TEST_CASE("a fork of a copy leaves for a sandbox of its own, and nothing of it s
     require_ok(branch.destroy(kPatience));
     CHECK(run_python(origin.parent, "print(3)").out == "3\n");
     require_ok(origin.parent.destroy(kPatience));
+}
+
+TEST_CASE("one launcher makes many branches, and there is room for them only meanwhile") {
+    Origin origin;
+    const auto place = take(sandbox::find_place(origin.copy->pidfd));
+    const std::string before = bound_above(place.user);
+    BranchLauncher launcher(take(sandbox::find_place(origin.copy->pidfd)));
+    sandbox::Policy wrong = branched_policy();
+    wrong.launcher = "/nowhere/cellkeep-sandbox";
+    CHECK(Sandbox::create(wrong, launcher).has_error());
+    CHECK(bound_above(place.user) == before);
+    for (const char* said : {"1\n", "2\n"}) {
+        auto branch = take(Sandbox::create(branched_policy(), launcher));
+        CHECK(bound_above(place.user) == before);
+        CHECK(run_python(branch, "print(" + std::string(said, 1) + ")").out == said);
+        require_ok(branch.destroy(kPatience));
+    }
+    std::string meanwhile;
+    const Status failed = launcher.with_room(branched_policy().launcher, [&]() -> Status {
+        meanwhile = bound_above(place.user);
+        return Error(ErrorCode::kCancelled, "not wanted");
+    });
+    CHECK(std::stol(meanwhile) > std::stol(before));
+    REQUIRE(failed.has_error());
+    CHECK(failed.error().code() == ErrorCode::kCancelled);
+    CHECK(bound_above(place.user) == before);
+    // Another process takes the place of the one that a failure has ended.
+    auto branch = take(Sandbox::create(branched_policy(), launcher));
+    CHECK(run_python(branch, "print(3)").out == "3\n");
+    require_ok(branch.destroy(kPatience));
+    require_ok(origin.parent.destroy(kPatience));
+}
+
+TEST_CASE("what gives capabilities away gives a guest of a branchable sandbox none") {
+    auto sandbox = take(Sandbox::create(branched_policy()));
+    const std::string tries =
+        "import ctypes, errno\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def call(name, *words):\n"
+        "    done = getattr(libc, name)(*words)\n"
+        "    return 'ok' if done == 0 else errno.errorcode[ctypes.get_errno()]\n"
+        "header = (ctypes.c_uint32 * 2)(0x20080522, 0)\n"
+        "print(call('prctl', 24, 0, 0, 0, 0), call('prctl', 28, 0, 0, 0, 0),\n"
+        "      call('prctl', 47, 2, 0, 0, 0),\n"
+        "      call('capset', header, (ctypes.c_uint32 * 6)(1, 1, 1)),\n"
+        "      call('capset', header, (ctypes.c_uint32 * 6)()))\n"
+        "print([line.split()[1] for line in open('/proc/self/status') if line[:3] == 'Cap'])";
+    const std::string none = "'0000000000000000'";
+    // The bounding set, the securebits, an ambient capability, all three sets; and nothing at all.
+    CHECK(
+        run_python(sandbox, tries).out == "EPERM EPERM EPERM EPERM ok\n[" + none + ", " + none +
+                                              ", " + none + ", " + none + ", " + none + "]\n");
+    require_ok(sandbox.destroy(kPatience));
 }
 
 TEST_CASE("a process that the server has not named does not leave, and is reported") {

@@ -2,11 +2,12 @@
 """What becomes of things that an interpreter holds, in a rollback and in a branch: tasks, history, figures,
 random numbers, open files, databases, temporary directories, the environment."""
 
+import ast
 from collections.abc import Iterator
 
 import pytest
 
-from branches import branch, create
+from branches import branch, create, items
 from checkpoints import checkpoint, roll_back, run
 from harness import Server, Session
 
@@ -111,6 +112,58 @@ def test_random_numbers_are_those_of_the_checkpoint_or_new_ones(session: Session
         assert (other.value("draw()") == kept) is same
         assert other.value("own.random()") == own
         other.delete()
+
+
+def test_each_of_many_branches_has_random_numbers_of_its_own(session: Session) -> None:
+    """NumPy's generator may be the user's. What OpenSSL makes them of is no variable."""
+    run(
+        session,
+        "import random, ssl, numpy\n"
+        "numpy.random.seed(5); random.seed(5); numpy.random.standard_normal(); ssl.RAND_bytes(8)\n"
+        "def draw(): return random.random(), float(numpy.random.standard_normal()), ssl.RAND_bytes(8).hex()",
+    )
+    made = checkpoint(session)
+    drawn = [session.value("draw()"), *draw_in_branches(session, made)]
+    for kind in zip(*map(ast.literal_eval, drawn), strict=True):
+        assert len(set(kind)) == len(drawn)
+    run(session, "numpy.random.set_bit_generator(numpy.random.PCG64(5))")
+    made = checkpoint(session)
+    drawn = [session.value("draw()"), *draw_in_branches(session, made)]
+    assert len({ast.literal_eval(one)[1] for one in drawn}) == len(drawn)
+
+
+def draw_in_branches(session: Session, made: dict) -> list[str]:
+    answers = items(session, **{"from": made["id"], "count": 3})
+    others = [session.server.adopt(one["session"]) for one in answers]
+    drawn = [other.value("draw()") for other in others]
+    for other in others:
+        other.delete()
+    return drawn
+
+
+def test_fork_hooks_of_the_users_run_in_each_branch(session: Session) -> None:
+    """Those of Python's own run once for all branches of a copy; with others, all run in each of them."""
+    look = (
+        "threading.main_thread() is threading.current_thread(), len(threading.enumerate()),"
+        " logging.getLogger('a').handlers[0].lock.acquire(False)"
+    )
+    run(
+        session,
+        "import logging, os, threading\n"
+        "logging.getLogger('a').addHandler(logging.StreamHandler()); called = []",
+    )
+    plain = checkpoint(session)
+    run(session, "os.register_at_fork(after_in_child=lambda: called.append((os.getpid(), os.getppid())))")
+    hooked = checkpoint(session)
+    for made, calls in ((plain, 0), (hooked, 1)):
+        answers = items(session, **{"from": made["id"], "count": 2})
+        for other in [session.server.adopt(one["session"]) for one in answers]:
+            assert other.value(look) == "(True, 1, True)"
+            own = other.value("(os.getpid(), os.getppid())")
+            assert other.value("called") == f"[{own}]" if calls else "[]"
+            # A child of the branch's own runs them as ever.
+            assert other.value("os.waitpid(os.fork() or os._exit(len(called)), 0)[1] >> 8") == str(2 * calls)
+            other.delete()
 
 
 def test_random_numbers_are_new_ones_with_threads_that_go_on(session: Session) -> None:

@@ -86,3 +86,26 @@ TEST_CASE("a turn that is moved ends once", "[support][turns]") {
     }
     CHECK(fixture.had == "abc");
 }
+
+TEST_CASE("as many have a turn at once as there are", "[support][turns]") {
+    TurnsFixture fixture;
+    fixture.turns = std::make_shared<Turns>(*fixture.io, 2);
+    const auto first = fixture.come('a');
+    const auto second = fixture.come('b');
+    const auto third = fixture.come('c');
+    const auto fourth = fixture.come('d');
+    CHECK(fixture.had == "ab");
+    fixture.finish(second);
+    CHECK(fixture.had == "abc");
+    fixture.finish(third);
+    CHECK(fixture.had == "abcd");
+    fixture.finish(first);
+    fixture.finish(fourth);
+    const auto fifth = fixture.come('e');
+    const auto sixth = fixture.come('f');
+    const auto seventh = fixture.come('g');
+    CHECK(fixture.had == "abcdef");  // no turn was lost, and none won
+    for (const auto& end : {fifth, sixth, seventh}) {
+        fixture.finish(end);
+    }
+}
