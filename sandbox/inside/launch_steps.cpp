@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/inside/launch_steps.hpp"
 
-#include "sandbox/inside/branch_launch.hpp"
+#include "sandbox/inside/branch/branch_launch.hpp"
 #include "sandbox/inside/child_setup.hpp"
 #include "sandbox/inside/init_socket.hpp"
 #include "sandbox/inside/network_setup.hpp"

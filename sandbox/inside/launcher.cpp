@@ -4,7 +4,7 @@
 // server's memory (tokens, other sessions) is ever in a sandbox, and so that the clone happens in a
 // process with one thread. Asked to, it makes a network namespace for a later sandbox instead, or
 // the sandboxes of branches until the server has no more.
-#include "sandbox/inside/branch_launch.hpp"
+#include "sandbox/inside/branch/branch_launch.hpp"
 #include "sandbox/inside/launch_steps.hpp"
 #include "sandbox/shared/messages.hpp"
 

@@ -341,9 +341,7 @@ void report_refusals(Filter& filter) {
     filter.report("socket", {scmp_arg_cmp{0, SCMP_CMP_GE, AF_MAX, 0}});
 }
 
-/// What a process gives its capabilities away with: one that leaves for a branch has some. To one
-/// that has none the system gives none: for each of these it asks for the capability that is
-/// dropped, or for CAP_SETPCAP (capabilities(7)).
+/// What gives capabilities away, and gives none to who has none (capabilities(7)): see leaving.hpp.
 void let_drop(Filter& filter) {
     filter.allow("capset");
     for (const int option : {PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_CAP_AMBIENT}) {
@@ -364,9 +362,9 @@ Result<std::string> build(bool branches) {
     constexpr unsigned kApiWithNotification = 5;  // seccomp_api_get(3)
     if (seccomp_api_get() >= kApiWithNotification) {
         report_refusals(filter);
-        if (branches) {
-            let_drop(filter);
-        }
+    }
+    if (branches) {
+        let_drop(filter);
     }
     for (const char* name : kAnswerNoSuchCall) {
         filter.rule(

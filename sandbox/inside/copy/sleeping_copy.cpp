@@ -269,7 +269,7 @@ CopyOutcome go_on(const CopyOrder& order, const Wake& wake) {
 }
 
 /// Once in a copy that has branches.
-void settle(const CopyOrder& order, bool& settled) {
+void settle_once(const CopyOrder& order, bool& settled) {
     if (!settled && order.beginning.settle != nullptr &&
         order.threads != CopyOrder::Threads::kCarry) {
         order.beginning.settle(order.beginning.context);
@@ -286,7 +286,7 @@ CopyOutcome sleep_and_fork(const CopyOrder& order) {
         const Wake wake = await_wake(order.socket);
         const WakeKind kind = wake.request.kind;
         if (kind == WakeKind::kBranch) {
-            settle(order, settled);
+            settle_once(order, settled);
         }
         const long forked = fork_for(order, wake, ready);
         if (forked == 0) {

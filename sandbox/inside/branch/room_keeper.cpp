@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/inside/room_keeper.hpp"
+#include "sandbox/inside/branch/room_keeper.hpp"
 
 #include "sandbox/inside/init_socket.hpp"
 #include "sandbox/shared/messages.hpp"

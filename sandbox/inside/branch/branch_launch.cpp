@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/inside/branch_launch.hpp"
+#include "sandbox/inside/branch/branch_launch.hpp"
 
+#include "sandbox/inside/branch/room_keeper.hpp"
 #include "sandbox/inside/init_socket.hpp"
 #include "sandbox/inside/launch_request.hpp"
-#include "sandbox/inside/room_keeper.hpp"
 #include "sandbox/policy/policy.hpp"
 #include "sandbox/shared/messages.hpp"
 
@@ -124,7 +124,7 @@ int let_kernel_reap(bool wanted) {
     return ::sigaction(SIGCHLD, &children, nullptr) < 0 ? errno : 0;
 }
 
-int prepare(int& proc_fd, SetupStep& step) {
+int get_ready(int& proc_fd, SetupStep& step) {
     step = SetupStep::kDescriptors;
     if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0L, 0L, 0L) < 0 ||
         ::close_range(kLauncherControlFd, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
@@ -156,7 +156,7 @@ int launch_branches() {
     SetupMessage ready;
     ready.report.outcome.fill(kControlNotReached);
     int proc_fd = -1;
-    ready.error = prepare(proc_fd, ready.step);
+    ready.error = get_ready(proc_fd, ready.step);
     ready.kind = ready.error == 0 ? SetupMessageKind::kReady : SetupMessageKind::kFailed;
     if (send_setup_message(kLauncherControlFd, ready, -1) != 0 || ready.error != 0) {
         return 1;
