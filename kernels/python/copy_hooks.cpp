@@ -33,6 +33,15 @@ Result<bool> is_true(const Object& answer) {
     return truth == 1;
 }
 
+/// A fork ends the others, and with them what they hold.
+bool has_one_interpreter() {
+#ifdef Py_LIMITED_API
+    return false;  // the stable ABI does not tell
+#else
+    return PyInterpreterState_Next(PyInterpreterState_Head()) == nullptr;
+#endif
+}
+
 /// Of a list of ints.
 Status read_numbers(const Object& list, std::vector<int>& numbers) {
     const Py_ssize_t count = list ? PyList_Size(list.get()) : -1;
@@ -102,6 +111,9 @@ bool PythonCopyHooks::tell_rollback(bool reseed) const {
 }
 
 void PythonCopyHooks::settle_copy() {
+    if (!has_one_interpreter()) {
+        return;
+    }
     const auto known = is_true(ask_copies(kernel_, "knows_fork_hooks"));
     if (known.has_value() && known.value()) {
         PyOS_AfterFork_Child();

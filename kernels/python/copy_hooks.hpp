@@ -6,9 +6,10 @@
 // outside the interpreter.
 //
 // The C API's part makes good that a fork loses threads. It is left out where they go on, and with
-// it the functions that were given to os.register_at_fork(). It is done once for all branches of a
-// copy, if there are no functions but those of Python's own and the kernel's: it is a third of what
-// a branch does before its first cell.
+// it the functions that were given to os.register_at_fork(). In the Python that the program embeds
+// it is done once for all branches of a copy, if there are no functions but those of Python's own
+// and the kernel's, and no other interpreter: it is a third of what a branch does before its first
+// cell.
 #pragma once
 
 #include "kernels/common/copy_hooks.hpp"

@@ -29,7 +29,7 @@ inline constexpr std::size_t kSystemCallsMax = 512;
 int check_notifications();
 
 /// A process that leaves for a branch: these of its calls go through, so often.
-inline constexpr std::size_t kPassesMax = 16;
+inline constexpr std::size_t kPassesMax = 32;
 struct Pass {
     int pid = 0;  // 0: none
     std::uint32_t left = 0;

@@ -12,7 +12,7 @@
 
 namespace cellkeep::sandbox {
 
-/// In the order of LaunchRequest, and one of the process's own behind them, if it likes.
+/// In the order of LaunchRequest; behind them, of a launcher of branches, the host's /proc.
 struct LaunchDescriptors {
     std::array<int, kLaunchFdsMax + 1> fds{};
     std::size_t count = 0;

@@ -22,6 +22,8 @@ namespace cellkeep::sandbox {
 namespace {
 
 constexpr std::chrono::milliseconds kEndPatience(2000);
+/// A bound is one write.
+constexpr std::chrono::milliseconds kRoomPatience(5000);
 bool has_ended(const UniqueFd& pidfd) {
     pollfd watched{pidfd.get(), POLLIN, 0};
     return ::poll(&watched, 1, 0) != 0;
@@ -89,7 +91,7 @@ Status BranchLauncher::await_parent() {
 Status BranchLauncher::order_room(RoomOrder order) {
     BOOST_OUTCOME_TRY(
         send_with_fds(room_.get(), std::as_bytes(std::span(&order, 1)), std::span<const int>()));
-    const auto deadline = std::chrono::steady_clock::now() + kLaunchPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kRoomPatience;
     BOOST_OUTCOME_TRY(wait_until_readable(room_.get(), deadline));
     std::int32_t error = EIO;
     BOOST_OUTCOME_TRY(
@@ -112,8 +114,13 @@ Status BranchLauncher::request(std::span<const int> fds) const {
 }
 
 void BranchLauncher::end() {
+    // It ends by itself, when what was open is put back.
     control_.reset();
     room_.reset();
+    if (process_) {
+        const auto deadline = std::chrono::steady_clock::now() + kEndPatience;
+        (void)wait_until_readable(process_.get(), deadline).has_value();  // Ignored: it is killed.
+    }
     if (kill_and_reap(process_, kEndPatience).has_error()) {
         leave_behind({std::move(process_), {}});
     }

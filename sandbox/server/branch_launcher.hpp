@@ -2,7 +2,8 @@
 //
 // The process that makes the sandboxes of branches inside another one, their parent: a launcher
 // that has entered the parent and forks for each. So the program is executed and the parent entered
-// once for all branches that are made soon after one another. Thread-safe.
+// once for all branches that are made soon after one another. with_room() may be called on any
+// thread.
 #pragma once
 
 #include "protocol/support/result.hpp"

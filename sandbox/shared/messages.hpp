@@ -111,7 +111,7 @@ struct SetupMessage {
 /// so, is the cgroup.procs file that the process is moved to instead of the plan's. kSignal
 /// sends a signal to the process group of a worker that lives. It has no answer, and can reach
 /// nothing outside of pid 1's own pid namespace. kLetPass has no answer either: of the calls that
-/// the filter hands to pid 1, kPassingCalls of the process `forked` go through, `passes` times. 0:
+/// the filter hands to pid 1, `setns` of the process `forked` go through, `passes` times. 0:
 /// none any more. kConnect begins a TCP connection to a loopback address and a port of the
 /// session's network. Its one descriptor is an end of a socket pair, through which pid 1 answers
 /// with a ConnectAnswer and, if its error is 0, the socket. kDeathSignal says which signal pid 1

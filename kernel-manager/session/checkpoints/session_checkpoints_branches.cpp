@@ -90,7 +90,8 @@ boost::asio::awaitable<void> SessionCheckpoints::wait_departed() {
 /// process that is in the branch is a fork of it.
 boost::asio::awaitable<Result<pid_t>> SessionCheckpoints::lead_out(
     std::shared_ptr<SleepingCopy> copy, std::vector<int> fds, UniqueFd gate, bool reseed) {
-    auto forked = co_await copy->wake_for_branch(std::move(fds), reseed, limits::kCopyPatience);
+    // Another process may leave it first, with the same patience.
+    auto forked = co_await copy->wake_for_branch(std::move(fds), reseed, 2 * limits::kCopyPatience);
     BOOST_OUTCOME_CO_TRY(const pid_t leaving, std::move(forked));
     BOOST_OUTCOME_CO_TRY(
         auto adoption, Adoption::begin(io_, hooks_.starter, leaving, sandbox::kSleepingGroup));

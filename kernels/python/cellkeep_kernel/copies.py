@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import threading
+import types
 
 from . import randomness
 
@@ -43,16 +44,25 @@ def find_fork_hooks():
 def _hooks_of_python():
     """Those of modules that most sessions have. None goes by the number of the process."""
     yield threading._after_fork
-    for module, path in (
+    for module, names in (
         ("logging", ("_after_at_fork_child_reinit_locks",)),
         ("random", ("_inst", "seed")),  # seeded or set anew in each process (after_rollback)
         ("concurrent.futures.thread", ("_global_shutdown_lock", "_at_fork_reinit")),
         ("matplotlib.font_manager", ("_get_font", "cache_clear")),
     ):
         hook = sys.modules.get(module)
-        for name in path:
+        for name in names:
             hook = getattr(hook, name, None)
         yield hook
+
+
+def _identity(hook):
+    """By which two of the same are found, without running code of theirs."""
+    if type(hook) is types.MethodType:
+        return id(hook.__func__), id(hook.__self__)
+    if type(hook) is types.BuiltinMethodType:
+        return hook.__name__, id(hook.__self__)
+    return (id(hook),)
 
 
 class Copies:
@@ -84,8 +94,8 @@ class Copies:
 
     def knows_fork_hooks(self):
         """Whether it is the same if they are called once, before a copy is forked again and again."""
-        known = (*_hooks_of_python(), self._kernel._become_child)
-        return self.fork_hooks is not None and all(hook in known for hook in self.fork_hooks)
+        known = {_identity(hook) for hook in (*_hooks_of_python(), self._kernel._become_child)}
+        return self.fork_hooks is not None and known.issuperset(map(_identity, self.fork_hooks))
 
     def before_copy(self):
         self._copying = True

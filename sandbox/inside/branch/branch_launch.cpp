@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -170,6 +171,9 @@ int launch_branches() {
             become_launcher(received, nullptr);
         }
         end_request(received, pid < 0 ? errno : 0);
+    }
+    // The keeper puts back what is open, and is nobody's child otherwise.
+    while (::wait(nullptr) > 0 || errno == EINTR) {
     }
     return 0;
 }

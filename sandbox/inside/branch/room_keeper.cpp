@@ -5,6 +5,7 @@
 #include "sandbox/shared/messages.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,16 +62,16 @@ int close_bounds(Bounds& bounds) {
     int first = 0;
     for (std::size_t i = 0; i < bounds.count; ++i) {
         Bound& bound = bounds.all[i];
-        if (bound.before[0] != 0) {
-            const int error = write_bound(bound.file, bound.before.data());
-            first = first == 0 ? error : first;
+        const int error = bound.before[0] == 0 ? 0 : write_bound(bound.file, bound.before.data());
+        if (error == 0) {
+            bound.before[0] = 0;
         }
-        bound.before[0] = 0;
+        first = first == 0 ? error : first;
     }
     return first;
 }
 
-/// One byte, perhaps with a descriptor. False: the other end has gone.
+/// One byte, perhaps with a descriptor. False: the other end has gone, or a descriptor was lost.
 bool receive_order(int socket, char& order, int& file) {
     iovec part{&order, sizeof(order)};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -88,7 +89,7 @@ bool receive_order(int socket, char& order, int& file) {
     if (got == 1 && rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
         std::memcpy(&file, CMSG_DATA(rights), sizeof(file));
     }
-    return got == 1;
+    return got == 1 && (message.msg_flags & MSG_CTRUNC) == 0;
 }
 
 [[noreturn]] void keep_room(int socket) {
@@ -103,9 +104,12 @@ bool receive_order(int socket, char& order, int& file) {
             bounds.all[bounds.count++].file = file;
             continue;
         }
-        const std::int32_t error = static_cast<RoomOrder>(order) == RoomOrder::kOpen
-                                       ? open_bounds(bounds)
-                                       : close_bounds(bounds);
+        const auto wanted = static_cast<RoomOrder>(order);
+        if (wanted != RoomOrder::kOpen && wanted != RoomOrder::kClose) {
+            break;
+        }
+        const std::int32_t error =
+            wanted == RoomOrder::kOpen ? open_bounds(bounds) : close_bounds(bounds);
         // Ignored: the next wait sees that the server is gone.
         (void)::send(socket, &error, sizeof(error), MSG_NOSIGNAL);
     }
@@ -121,8 +125,10 @@ int fork_room_keeper(int& towards) {
     }
     const pid_t pid = ::fork();
     if (pid == 0) {
-        // It outlives its parent by what it takes to put back what is open.
-        if (::dup3(ends[1], kLauncherControlFd, O_CLOEXEC) < 0 ||
+        // What is open is put back whatever comes.
+        sigset_t all;
+        if (::sigfillset(&all) < 0 || ::sigprocmask(SIG_SETMASK, &all, nullptr) < 0 ||
+            ::dup3(ends[1], kLauncherControlFd, O_CLOEXEC) < 0 ||
             ::close_range(kLauncherControlFd + 1, ~0U, 0) < 0) {
             ::_exit(kKeeperFailed);
         }

@@ -271,7 +271,7 @@ CopyOutcome go_on(const CopyOrder& order, const Wake& wake) {
 /// Once in a copy that has branches.
 void settle_once(const CopyOrder& order, bool& settled) {
     if (!settled && order.beginning.settle != nullptr &&
-        order.threads != CopyOrder::Threads::kCarry) {
+        order.threads == CopyOrder::Threads::kNone) {
         order.beginning.settle(order.beginning.context);
     }
     settled = true;

@@ -32,7 +32,8 @@ struct FilePosition {
 struct Beginning {
     void (*begin)(void* context, bool reseed) = nullptr;
     /// In the copy, before the first process leaves it for a branch: what each of them would
-    /// otherwise do by itself. Not if threads go on in them.
+    /// otherwise do by itself. Only if there were no other threads: what ends with those that are
+    /// lost may change files, and they are the branch's.
     void (*settle)(void* context) = nullptr;
     void* context = nullptr;
 };
