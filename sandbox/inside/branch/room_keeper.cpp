@@ -127,7 +127,7 @@ int fork_room_keeper(int& towards) {
     if (pid == 0) {
         // What is open is put back whatever comes.
         sigset_t all;
-        if (::sigfillset(&all) < 0 || ::sigprocmask(SIG_SETMASK, &all, nullptr) < 0 ||
+        if (::sigfillset(&all) < 0 || ::pthread_sigmask(SIG_SETMASK, &all, nullptr) != 0 ||
             ::dup3(ends[1], kLauncherControlFd, O_CLOEXEC) < 0 ||
             ::close_range(kLauncherControlFd + 1, ~0U, 0) < 0) {
             ::_exit(kKeeperFailed);
