@@ -26,7 +26,8 @@ bool receive_launch(int control_fd, LaunchDescriptors& received);
 /// them, and no other.
 [[noreturn]] void become_launcher(LaunchDescriptors& received, WarmEntry entry);
 
-/// In the process that has forked it, or has not: then error is an errno, which the server is told.
+/// In the process that took the request, when it has forked: closes the descriptors. error: 0, or
+/// the errno of a fork that failed, which the server is told.
 void end_request(const LaunchDescriptors& received, int error);
 
 }  // namespace cellkeep::sandbox

@@ -172,7 +172,7 @@ int launch_branches() {
         }
         end_request(received, pid < 0 ? errno : 0);
     }
-    // The keeper puts back what is open, and is nobody's child otherwise.
+    // The keeper puts back what is open, and then ends. Only this process can reap it.
     while (::wait(nullptr) > 0 || errno == EINTR) {
     }
     return 0;
